@@ -1,0 +1,63 @@
+"""The command line that all benchmarks share: `python benchmarks/NAME.py [--json FILE] [--quick]`."""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from rsr.files import write_json
+
+Figure = float | int | bool | str
+Measure = Callable[[bool], Mapping[str, Figure]]
+"""Takes `quick` and returns named figures; units stand in the names."""
+
+
+def run(measure: Measure, description: str) -> None:
+    """Parse the command line, measure, print a table, and write one flat JSON object.
+
+    Args:
+        description: the benchmark's docstring; its first line becomes the help text and the table's title.
+    """
+    title = description.strip().splitlines()[0]
+    parser = argparse.ArgumentParser(description=title)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here as one flat object")
+    parser.add_argument("--quick", action="store_true", help="fewer repetitions; for a first look and for tests")
+    arguments = parser.parse_args()
+    figures = {name: _plain(name, value) for name, value in measure(arguments.quick).items()}
+    Console().print(_table(title, figures))
+    if arguments.json is not None:
+        write_json(arguments.json, figures)
+
+
+def median_seconds(function: Callable[[], object], repetitions: int) -> float:
+    """Median wall time of a call, after one call to warm up: a busy machine disturbs it little."""
+    function()
+    return statistics.median(_seconds(function) for _ in range(repetitions))
+
+
+def _seconds(function: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def _plain(name: str, value: object) -> Figure:
+    """Turn numpy scalars into Python's; a figure is one number or word, never a list or an object."""
+    plain = value.item() if hasattr(value, "item") else value
+    if not isinstance(plain, (bool, int, float, str)):
+        raise TypeError(f"figure '{name}' is a {type(plain).__name__}, not a number or a word")
+    return plain
+
+
+def _table(title: str, figures: Mapping[str, Figure]) -> Table:
+    table = Table("figure", "value", title=title)
+    table.columns[1].justify = "right"
+    for name, value in figures.items():
+        table.add_row(name, f"{value:.4g}" if isinstance(value, float) else str(value))
+    return table

@@ -1,0 +1,95 @@
+"""The command line of the loop. Looks whether there is anything to do before it starts Prefect."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from rsr.config import LoopConfig, parse_config
+from rsr.errors import ConfigError, RsrError
+from rsr.workspace import Workspace
+from tasks import environment
+from tasks.campaign import DEFAULT_TABLE, Campaign, finished, opened
+from tasks.summary import as_table
+
+
+def main(arguments: Sequence[str] | None = None, table: str = DEFAULT_TABLE) -> int:
+    """Run the loop as a command; returns the exit code."""
+    chosen = _parser().parse_args(arguments)
+    root = Path(chosen.workspace).resolve()
+    environment.prepare(root)
+    try:
+        with opened(root, table, _config(chosen)) as campaign:
+            _check_seeds(campaign.workspace, chosen)
+            _bring_up_to_date(campaign, chosen.iterations, table)
+    except RsrError as error:
+        Console(stderr=True).print(f"[bold red]{type(error).__name__}[/] ", end="")
+        Console(stderr=True).print(str(error), markup=False, highlight=False, soft_wrap=True)
+        return 1
+    except KeyboardInterrupt:
+        Console(stderr=True).print("Interrupted. The same command goes on from here.")
+        return 130
+    return 0
+
+
+def _bring_up_to_date(campaign: Campaign, iterations: int, table: str) -> None:
+    console, began_s = Console(), time.perf_counter()
+    if finished(campaign, iterations):
+        console.print(f"Nothing to do: {iterations} iterations in {campaign.root} are up to date.", soft_wrap=True)
+    else:
+        console.print(f"Real-Sim-Real in {campaign.root}; starting Prefect ...", soft_wrap=True)
+        from flows.rsr_loop import rsr_loop
+
+        environment.quieten()
+        rsr_loop(str(campaign.root), iterations, table)
+        console.print(f"Finished in {time.perf_counter() - began_s:.0f} s.")
+    console.print(as_table(campaign.workspace.rows()))
+    reports = campaign.workspace.iteration_dir(0).parent / "*" / "report.html"
+    console.print(f"Reports: {reports}", soft_wrap=True, highlight=False)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "python -m flows.rsr_loop", description="Close the gap between simulation and reality."
+    )
+    add = parser.add_argument
+    add("--workspace", default=".", help="folder of the campaign; made if it does not exist (default: the current one)")
+    add("--iterations", type=_positive, default=3, help="length of the chain, those already done included (default: 3)")
+    add("--seed", type=int, help="of everything random; for a new workspace (default: 0)")
+    add("--twin-seed", type=int, help="which stand-in for reality; for a new workspace (default: 1)")
+    return parser
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"got {text}; expected a whole number from 1")
+    return int(text)
+
+
+def _config(chosen: argparse.Namespace) -> LoopConfig:
+    document: dict[str, object] = {}
+    if chosen.seed is not None:
+        document["seed"] = chosen.seed
+    if chosen.twin_seed is not None:
+        document["reality"] = {"seed": chosen.twin_seed}
+    return parse_config(document, where="command line")
+
+
+def _check_seeds(workspace: Workspace, chosen: argparse.Namespace) -> None:
+    """Refuse to go on under a seed that is not the one this campaign began with."""
+    settings = workspace.settings()
+    for option, given, kept in (
+        ("--seed", chosen.seed, settings.seed),
+        ("--twin-seed", chosen.twin_seed, settings.reality.seed),
+    ):
+        if given is not None and given != kept:
+            raise ConfigError(
+                got=f"{option} {given}",
+                expected=f"{kept}, as in this workspace's params.yaml",
+                where=str(workspace.root),
+                next_step="Leave the option out, or name a new workspace.",
+            )

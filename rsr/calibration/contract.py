@@ -1,0 +1,88 @@
+"""What a calibrator takes and gives. Every method returns the same frozen `Calibration`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import numpy as np
+
+from rsr.progress import Advance
+from rsr.scenarios import Scenario
+from rsr.sessions import Session
+
+Verdict = Literal["identified", "weak", "not identifiable", "at bound"]
+Status = Literal["converged", "budget spent", "no improvement"]
+"""`converged`: steps became smaller than the tolerance. `budget spent`: give more evaluations.
+`no improvement`: the prior explained the held-out episodes better and was kept."""
+
+
+@dataclass(frozen=True)
+class Prior:
+    """What was known before: a Gaussian in unconstrained coordinates.
+
+    Args:
+        mean, std: [P].
+    """
+
+    mean: np.ndarray
+    std: np.ndarray
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One parameter's result, physical units. [lower, upper] is the 95 % interval."""
+
+    value: float
+    lower: float
+    upper: float
+    unit: str
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """How well the simulator predicts episodes that the fit never saw: RMS of the scenario's gap channel.
+
+    Args:
+        gap_before, gap_after: with the prior's mean and with the estimate, on the held-out episodes.
+        channels: channel -> (before, after), RMS on the held-out episodes, each in its own unit.
+        fitted, held_out: episode indices.
+    """
+
+    gap_before: float
+    gap_after: float
+    gap_unit: str
+    channels: Mapping[str, tuple[float, float]]
+    fitted: tuple[int, ...]
+    held_out: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Parameters with intervals, verdicts, status and held-out evidence.
+
+    Args:
+        covariance: [P, P] of the estimate, in unconstrained coordinates.
+        trace: one row per optimiser generation: (simulated steps so far, best loss).
+    """
+
+    scenario: str
+    method: str
+    estimates: Mapping[str, Estimate]
+    covariance: np.ndarray
+    status: Status
+    evidence: Evidence
+    trace: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)))
+    warnings: tuple[str, ...] = ()
+
+    def vector(self) -> np.ndarray:
+        """[P] in physical units, order of the scenario's parameter space."""
+        return np.array([estimate.value for estimate in self.estimates.values()])
+
+
+class Calibrator(Protocol):
+    def fit(
+        self, scenario: Scenario, sessions: tuple[Session, ...], prior: Prior, seed: int, advance: Advance
+    ) -> Calibration: ...

@@ -1,0 +1,125 @@
+"""Short windows cut out of episodes: starts, commands and what was measured; and which of them are worth simulating.
+
+Over whole episodes the misfit is a rugged function of the parameters, because contact amplifies every error; over half
+a second it is nearly convex. So parameters are fitted on windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rsr.scenarios import Scenario, difference
+from rsr.sessions import Episode
+
+MOVED_NOISES = 6.0
+"""A channel moved if it strays from the window's start by more than this many standard deviations of its noise."""
+GAP_SHARE = 0.75
+"""Share of the chosen windows in which the gap channel moves, as long as there are enough of them."""
+
+
+@dataclass(frozen=True)
+class Windows:
+    """W windows of T control steps.
+
+    Args:
+        starts: [W, nq + nv].
+        commands: [W, H + T, nu]; the first H were in force before the window.
+        real: observed channel -> [W, T, width], the rows after the start.
+        episode: [W], position of the window's episode in the sequence it was cut from.
+        first_row: [W].
+    """
+
+    starts: np.ndarray
+    commands: np.ndarray
+    real: dict[str, np.ndarray]
+    episode: np.ndarray
+    first_row: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @property
+    def steps(self) -> int:
+        """T, control steps in a window."""
+        return next(iter(self.real.values())).shape[1]
+
+    def take(self, chosen: np.ndarray) -> Windows:
+        """Keep some of the windows, by index."""
+        real = {name: values[chosen] for name, values in self.real.items()}
+        return Windows(
+            self.starts[chosen], self.commands[chosen], real, self.episode[chosen], self.first_row[chosen]
+        )
+
+
+def first_start(scenario: Scenario, episode: Episode, steps: int) -> int:
+    """First row a window may begin at: H, where all commands that still act are recorded; 0 in very short episodes."""
+    return scenario.history_steps if len(episode) > scenario.history_steps + steps else 0
+
+
+def commands_from(scenario: Scenario, episode: Episode, row: int, steps: int) -> np.ndarray:
+    """Commands [H + steps, nu] of a window that begins at a row; the first and last recorded ones fill what is missing."""
+    commands = scenario.commands(episode)
+    wanted = np.arange(row - scenario.history_steps, row + steps)
+    return commands[np.clip(wanted, 0, len(commands) - 1)]
+
+
+def cut(scenario: Scenario, episodes: Sequence[Episode], steps: int, stride: int) -> Windows:
+    """Cut all windows of `steps` control steps whose starts lie `stride` rows apart."""
+    places = [
+        (index, row)
+        for index, episode in enumerate(episodes)
+        for row in range(first_start(scenario, episode, steps), len(episode) - steps, stride)
+    ]
+    states = [scenario.states(episode) for episode in episodes]
+    names = [observed.channel.name for observed in scenario.observed]
+    pieces = {name: [episodes[i][name][row + 1 : row + steps + 1] for i, row in places] for name in names}
+    commands = [commands_from(scenario, episodes[i], row, steps) for i, row in places]
+    return Windows(
+        starts=np.array([states[i][row] for i, row in places]).reshape(-1, scenario.state_size),
+        commands=np.array(commands).reshape(len(places), -1, scenario.base_model.nu),
+        real={name: np.array(piece).reshape(len(places), steps, -1) for name, piece in pieces.items()},
+        episode=np.array([i for i, _ in places], int),
+        first_row=np.array([row for _, row in places], int),
+    )
+
+
+def motion(scenario: Scenario, windows: Windows) -> dict[str, np.ndarray]:
+    """How far each observed channel strays from its start, in standard deviations of its noise: name -> [W]."""
+    started = scenario.measure(windows.starts)
+    strayed = {}
+    for observed in scenario.observed:
+        name = observed.channel.name
+        apart = difference(observed.kind, started[name][:, None], windows.real[name])
+        strayed[name] = np.linalg.norm(apart, axis=-1).max(axis=1, initial=0.0) / observed.noise
+    return strayed
+
+
+def choose(scenario: Scenario, windows: Windows, limit: int, rng: np.random.Generator) -> Windows:
+    """Choose at most `limit` windows in which something moves, spread evenly over the episodes.
+
+    Windows in which nothing moves say nothing about the parameters and are dropped. Those in which the gap channel
+    moves (contact) are the rare and telling ones: they get `GAP_SHARE` of the places.
+    """
+    strayed = motion(scenario, windows)
+    telling = strayed[scenario.gap_channel] > MOVED_NOISES
+    moving = np.any([values > MOVED_NOISES for values in strayed.values()], axis=0)
+    contact, other = np.flatnonzero(telling), np.flatnonzero(moving & ~telling)
+    places = min(len(contact), max(round(GAP_SHARE * limit), limit - len(other)))
+    chosen = [
+        *_spread(contact, windows.episode, places, rng),
+        *_spread(other, windows.episode, limit - places, rng),
+    ]
+    return windows.take(np.sort(np.array(chosen, int)))
+
+
+def _spread(candidates: np.ndarray, episode: np.ndarray, count: int, rng: np.random.Generator) -> list[int]:
+    """Draw without replacement, a window of every episode before the second window of any."""
+    shuffled = rng.permutation(candidates)
+    turn = np.zeros(len(shuffled), int)
+    for owner in np.unique(episode[shuffled]):
+        mine = np.flatnonzero(episode[shuffled] == owner)
+        turn[mine] = np.arange(len(mine))
+    return shuffled[np.argsort(turn, kind="stable")][:count].tolist()

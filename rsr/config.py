@@ -1,0 +1,160 @@
+"""The user's settings: `params.yaml`, one section a step. Frozen, and a misspelt key is an error, not a silence."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from rsr.errors import ConfigError
+from rsr.files import write_text
+
+
+class Section(BaseModel):
+    """Base of every section: frozen, unknown keys refused, no infinities."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class RealityConfig(Section):
+    """Where sessions come from, and how much is recorded in each iteration."""
+
+    kind: str = "twin"
+    seed: int = Field(default=1, ge=0)
+    episodes: int = Field(default=96, ge=2)
+
+
+class StartConfig(Section):
+    """Iteration 0: the policy trained in the nominal simulator."""
+
+    train_steps: int = Field(default=1_300_000, ge=1)
+
+
+class TuneConfig(Section):
+    """Fitting the simulator's parameters to the session; the episodes that are not fitted judge the fit."""
+
+    method: str = "cmaes"
+    fit_episodes: int = Field(default=32, ge=1)
+
+
+class InfoGapConfig(Section):
+    """The InfoGap term: its share of the task reward's spread, the skew that caps the divergence, its sample."""
+
+    kappa: float = Field(default=0.4, ge=0)
+    skew: float = Field(default=0.05, gt=0, lt=1)
+    transitions: int = Field(default=1_000, ge=100)
+
+
+class RetrainConfig(Section):
+    """Training goes on from the previous policy in the tuned simulator."""
+
+    train_steps: int = Field(default=600_000, ge=1)
+
+
+class EvaluateConfig(Section):
+    """Judging policy and calibration: at how many times the KL per axis is taken, and the grid of the coverage."""
+
+    kl_times: int = Field(default=20, ge=1)
+    coverage_half_m: float = Field(default=0.15, gt=0)
+    coverage_cell_m: float = Field(default=0.02, gt=0)
+
+
+class StopConfig(Section):
+    """When the loop ends before its number of iterations. A gap of 0 is never reached: run them all."""
+
+    gap_m: float = Field(default=0.0, ge=0)
+
+
+class LoopConfig(Section):
+    """All settings of one campaign. `params.yaml` is this class, written down."""
+
+    scenario: str = "push_cube"
+    seed: int = Field(default=0, ge=0)
+    reality: RealityConfig = RealityConfig()
+    start: StartConfig = StartConfig()
+    tune: TuneConfig = TuneConfig()
+    infogap: InfoGapConfig = InfoGapConfig()
+    retrain: RetrainConfig = RetrainConfig()
+    evaluate: EvaluateConfig = EvaluateConfig()
+    stop: StopConfig = StopConfig()
+
+
+def load_config(path: Path) -> LoopConfig:
+    """Read settings from YAML; whatever is not given keeps its default.
+
+    Raises:
+        ConfigError: the file is missing or no YAML, a key is unknown, or a value is out of its range.
+    """
+    try:
+        document = yaml.safe_load(path.read_text())
+    except FileNotFoundError as error:
+        raise ConfigError(
+            got="no such file",
+            expected="the settings of the campaign",
+            where=str(path),
+            next_step="Run the command inside a workspace, or restore the file with `git checkout`.",
+        ) from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise _not_settings(path, " ".join(str(error).split())) from error
+    if not isinstance(document, dict | None):
+        raise _not_settings(path, f"a {type(document).__name__}")
+    return parse_config(document or {}, where=str(path))
+
+
+def parse_config(document: dict[str, Any], where: str) -> LoopConfig:
+    """Check settings that come as plain values; `where` names their source in an error."""
+    try:
+        return LoopConfig.model_validate(document)
+    except ValidationError as error:
+        raise _explain(error, where) from error
+
+
+def dump_config(config: LoopConfig, path: Path) -> None:
+    """Write settings as YAML, every value spelt out, in the order of the classes."""
+    write_text(path, yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False))
+
+
+def _not_settings(path: Path, got: str) -> ConfigError:
+    return ConfigError(
+        got=got,
+        expected="YAML of the form `section: {key: value}`",
+        where=str(path),
+        next_step="Correct the file; `git diff` shows what changed in it.",
+    )
+
+
+def _explain(error: ValidationError, where: str) -> ConfigError:
+    """Tell the first problem in our words, and how many more there are."""
+    first, *others = error.errors()
+    *parents, key = [str(part) for part in first["loc"]]
+    more = f" ({len(others)} more after this one.)" if others else ""
+    if first["type"] == "extra_forbidden":
+        known = _known_keys(parents)
+        expected = f"one of {', '.join(known)}" if known else "no keys here"
+        close = difflib.get_close_matches(key, known, n=1)
+        hint = f"Did you mean '{close[0]}'? " if close else ""
+        return ConfigError(
+            got=f"unknown key '{key}'",
+            expected=expected,
+            where=f"{where}: {'.'.join(parents) or 'top level'}",
+            next_step=f"{hint}Correct or remove it.{more}",
+        )
+    return ConfigError(
+        got=repr(first["input"]),
+        expected=first["msg"].removeprefix("Input should be "),
+        where=f"{where}: {'.'.join([*parents, key])}",
+        next_step=f"Correct this value.{more}",
+    )
+
+
+def _known_keys(parents: list[str]) -> list[str]:
+    section: type[BaseModel] = LoopConfig
+    for name in parents:
+        field = section.model_fields.get(name)
+        if field is None or not (isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)):
+            return []
+        section = field.annotation
+    return list(section.model_fields)

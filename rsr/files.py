@@ -1,0 +1,78 @@
+"""Writing files so that a crash never leaves half of one: a temporary file beside the target, then a rename."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rsr.errors import WorkspaceError
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write atomically and durably; a full disk or a read-only folder is a WorkspaceError."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except OSError as error:
+        Path(temporary).unlink(missing_ok=True)
+        raise cannot_write(path, error) from error
+
+
+def cannot_write(path: Path, error: OSError) -> WorkspaceError:
+    return WorkspaceError(
+        got=error.strerror or str(error),
+        expected="a writable folder with free space",
+        where=str(path),
+        next_step="Free some space or correct the permissions, then run the same command again: nothing was lost.",
+    )
+
+
+def write_text(path: Path, text: str) -> None:
+    write_bytes(path, text.encode())
+
+
+def write_json(path: Path, document: Any) -> None:
+    """Write JSON with sorted keys and a final newline, so that equal content has equal bytes."""
+    write_text(path, json.dumps(document, indent=1, sort_keys=True, allow_nan=False) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    return json.loads(path.read_text())
+
+
+def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
+    """Write a byte-stable .npz: fixed order, fixed time stamps (numpy's own zip writer uses 1980-01-01)."""
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=False, **{name: np.asarray(arrays[name]) for name in sorted(arrays)})
+    write_bytes(path, buffer.getvalue())
+
+
+def read_arrays(path: Path) -> dict[str, np.ndarray]:
+    # Opened here, because numpy leaves its own handle open when the archive turns out to be damaged.
+    with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
+        return {name: archive[name] for name in archive.files}
+
+
+def sha256(path: Path) -> str:
+    """Hash a file, or a folder as the sorted list of its files' names and hashes."""
+    if path.is_dir():
+        lines = [f"{sha256(file)}  {file.relative_to(path)}" for file in sorted(path.rglob("*")) if file.is_file()]
+        return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,86 @@
+"""A stored, deterministic policy: observation in, six joint displacements out, in numpy alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from rsr.errors import PolicyError
+from rsr.files import read_arrays, read_json, write_arrays, write_json
+from rsr.policies import tool_plane
+from rsr.scenarios.push_cube import task
+
+_ARRAYS = "policy.npz"
+_CARD = "policy.json"
+
+
+@dataclass(frozen=True)
+class Normaliser:
+    """Observation scaling learnt during training: clip((x - mean) / sqrt(variance + 1e-8), +-limit)."""
+
+    mean: np.ndarray
+    variance: np.ndarray
+    limit: float
+
+    def __call__(self, observation: np.ndarray) -> np.ndarray:
+        scaled = (observation - self.mean) / np.sqrt(self.variance + 1e-8)
+        return np.clip(scaled, -self.limit, self.limit)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A tanh network that chooses the fingertip's velocity, and the analytic head that makes displacements of it.
+
+    Args:
+        layers: (weight [out, in], bias [out]) of each layer, float32; tanh between them.
+    """
+
+    scenario: str
+    normaliser: Normaliser
+    layers: tuple[tuple[np.ndarray, np.ndarray], ...]
+    card: dict[str, object] = field(default_factory=dict)
+
+    def act(self, observation: np.ndarray) -> np.ndarray:
+        """Displacements in -1..1, [B, 6], for observations [B, 21]."""
+        return tool_plane.displacements(observation, self.velocity(observation))
+
+    def velocity(self, observation: np.ndarray) -> np.ndarray:
+        """Fingertip velocities [B, 2] in units of `tool_plane.SPEED_M_S`, clipped to -1..1."""
+        if observation.shape[-1] != task.OBSERVATION_SIZE:
+            raise PolicyError(
+                got=f"observations of width {observation.shape[-1]}",
+                expected=f"{task.OBSERVATION_SIZE} values (joints, fingertip, target, block and their differences)",
+                where=f"policy for {self.scenario}",
+                next_step="Build observations with rsr.scenarios.push_cube.task.observation.",
+            )
+        hidden = self.normaliser(observation).astype(np.float32)
+        for weight, bias in self.layers[:-1]:
+            hidden = np.tanh(hidden @ weight.T + bias)
+        weight, bias = self.layers[-1]
+        return np.clip(hidden @ weight.T + bias, -1.0, 1.0)
+
+    def save(self, folder: Path) -> None:
+        arrays = {"mean": self.normaliser.mean, "variance": self.normaliser.variance}
+        for i, (weight, bias) in enumerate(self.layers):
+            arrays[f"weight{i}"], arrays[f"bias{i}"] = weight, bias
+        write_arrays(folder / _ARRAYS, arrays)
+        card = {"scenario": self.scenario, "limit": self.normaliser.limit, "layers": len(self.layers)}
+        write_json(folder / _CARD, {**self.card, **card})
+
+    @staticmethod
+    def load(folder: Path) -> Policy:
+        try:
+            card = read_json(folder / _CARD)
+            arrays = read_arrays(folder / _ARRAYS)
+            layers = tuple((arrays[f"weight{i}"], arrays[f"bias{i}"]) for i in range(card["layers"]))
+            normaliser = Normaliser(arrays["mean"], arrays["variance"], card["limit"])
+        except (OSError, ValueError, KeyError) as error:
+            raise PolicyError(
+                got=f"{type(error).__name__}: {error}",
+                expected=f"{_ARRAYS} and {_CARD} of one policy",
+                where=str(folder),
+                next_step="Restore the folder with `dvc checkout`, or make it again with `dvc repro`.",
+            ) from error
+        return Policy(card["scenario"], normaliser, layers, card)

@@ -1,0 +1,63 @@
+"""Running a policy in a simulator from given starts: the simulated half of every comparison with reality."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rsr.policies.policy import Policy
+from rsr.policies.world import MeasurementNoise, World
+from rsr.scenarios import Scenario
+from rsr.scenarios.push_cube import task
+from rsr.scenarios.push_cube.kinematics import fingertip
+from rsr.sessions import Session
+
+
+@dataclass(frozen=True)
+class Rollouts:
+    """Closed-loop episodes.
+
+    Args:
+        block: cube position [B, T + 1, 3].
+        tip: fingertip position [B, T + 1, 3].
+        target: [B, 3].
+        success: [B].
+    """
+
+    block: np.ndarray
+    tip: np.ndarray
+    target: np.ndarray
+    success: np.ndarray
+
+
+def run(
+    scenario: Scenario, params: np.ndarray, policy: Policy, starts: task.Starts, rng: np.random.Generator
+) -> Rollouts:
+    """Run the policy in the simulator with parameters [P], seeing through the scenario's sensor noise."""
+    count = len(starts)
+    noise = MeasurementNoise(scenario, rng)
+    with World.simulated(scenario, params, count) as world:
+        world.place(np.arange(count), starts)
+        states = [world.states]
+        for _ in range(scenario.episode_steps):
+            world.step(policy.act(world.observation(noise)))
+            states.append(world.states)
+        success = task.succeeded(world.block, world.target)
+    joints, block = np.stack(states, 1)[..., 7:13], np.stack(states, 1)[..., :3]
+    return Rollouts(block, fingertip(joints), starts.target, success)
+
+
+def starts_of(scenario: Scenario, session: Session) -> task.Starts:
+    """Where the episodes of a recording began, at rest, and what their targets were."""
+    qpos = [scenario.states(episode)[0, : scenario.base_model.nq] for episode in session.episodes]
+    target = [episode["target_position"][0] for episode in session.episodes]
+    return task.Starts(np.stack(qpos), np.stack(target))
+
+
+def recorded(session: Session) -> Rollouts:
+    """The episodes of a recording in the same form; the block is where the sensors saw it."""
+    block = np.stack([episode["block_position"] for episode in session.episodes])
+    tip = np.stack([episode["tip_position"] for episode in session.episodes])
+    target = np.stack([episode["target_position"][0] for episode in session.episodes])
+    return Rollouts(block, tip, target, task.succeeded(block[:, -1], target))

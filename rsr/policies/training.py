@@ -1,0 +1,181 @@
+"""Training a policy with Stable-Baselines3 PPO in the batched world, from scratch or on from an earlier policy."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from stable_baselines3 import PPO
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.vec_env import VecNormalize
+
+from rsr.errors import PolicyError
+from rsr.files import read_arrays, write_arrays, write_json
+from rsr.policies.policy import Normaliser, Policy
+from rsr.policies.vec_env import Bonus, PushCubeVecEnv, ToolPlaneVecEnv
+from rsr.progress import Advance
+from rsr.scenarios import Scenario
+
+_STATE = "training.npz"
+_CURVE = "curve.json"
+_OBSERVATION_LIMIT = 5.0
+_LAYERS = ("mlp_extractor.policy_net.0", "mlp_extractor.policy_net.2", "action_net")
+
+
+@dataclass(frozen=True)
+class PPOSettings:
+    """What was measured to learn fastest on two cores: large batches, ten epochs, a high rate that decays to 5 %.
+
+    Args:
+        train_steps: environment steps, over all copies.
+        exploration_std: standard deviation of the actions to begin with; a policy trained on starts with at least
+            `continued_std`.
+    """
+
+    train_steps: int
+    copies: int = 64
+    rollout_steps: int = 128
+    batch_size: int = 2048
+    epochs: int = 10
+    learning_rate: float = 1e-3
+    gamma: float = 0.98
+    exploration_std: float = 0.6
+    continued_std: float = 0.37
+    hidden: tuple[int, ...] = (64, 64)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A policy, what a later training needs to go on from it, and how it was learnt.
+
+    Args:
+        state: every network weight and the statistics of both normalisers.
+        curve: one row a rollout: environment steps, mean return and share of successes of recent episodes.
+    """
+
+    policy: Policy
+    state: dict[str, np.ndarray]
+    curve: list[dict[str, float]]
+
+    def save(self, folder: Path) -> None:
+        self.policy.save(folder)
+        write_arrays(folder / _STATE, self.state)
+        write_json(folder / _CURVE, self.curve)
+
+
+def load_state(folder: Path) -> dict[str, np.ndarray]:
+    """Read what `train` needs to go on from a saved policy."""
+    try:
+        return read_arrays(folder / _STATE)
+    except (OSError, ValueError) as error:
+        raise PolicyError(
+            got=f"{type(error).__name__}: {error}",
+            expected=f"{_STATE}, written when the policy was trained",
+            where=str(folder),
+            next_step="Restore the folder with `dvc checkout`, or make it again with `dvc repro`.",
+        ) from error
+
+
+def train(
+    scenario: Scenario,
+    params: np.ndarray,
+    settings: PPOSettings,
+    seed: int,
+    advance: Advance,
+    state: dict[str, np.ndarray] | None = None,
+    bonus: Bonus | None = None,
+) -> Trained:
+    """Train in the simulator with parameters [P].
+
+    Args:
+        state: of an earlier training to go on from (`load_state`); from scratch where None.
+        bonus: reward to add to the task's, such as InfoGap.
+    """
+    torch.set_num_threads(1)  # small networks: a second thread costs more than it gives, and sums stay in one order
+    envs = PushCubeVecEnv(scenario, params, settings.copies, seed, bonus=bonus)
+    normalised = VecNormalize(ToolPlaneVecEnv(envs), gamma=settings.gamma, clip_obs=_OBSERVATION_LIMIT)
+    model = _learner(normalised, settings, seed)
+    if state is not None:
+        _restore(model, normalised, state, settings.continued_std)
+    recorder = _Recorder(settings.train_steps, advance)
+    try:
+        model.learn(settings.train_steps, callback=recorder)
+    finally:
+        envs.close()
+    card = {"settings": {**asdict(settings), "hidden": list(settings.hidden)}, "seed": seed, "algorithm": "PPO"}
+    return Trained(_policy(scenario, model, normalised, card), _state(model, normalised), recorder.curve)
+
+
+def _learner(envs: VecNormalize, settings: PPOSettings, seed: int) -> PPO:
+    return PPO(
+        "MlpPolicy",
+        envs,
+        n_steps=settings.rollout_steps,
+        batch_size=settings.batch_size,
+        n_epochs=settings.epochs,
+        learning_rate=lambda left: settings.learning_rate * max(left, 0.05),
+        gamma=settings.gamma,
+        seed=seed,
+        device="cpu",
+        policy_kwargs={"net_arch": list(settings.hidden), "log_std_init": float(np.log(settings.exploration_std))},
+    )
+
+
+def _state(model: PPO, envs: VecNormalize) -> dict[str, np.ndarray]:
+    weights = {f"net.{name}": tensor.numpy().copy() for name, tensor in model.policy.state_dict().items()}
+    statistics = {
+        "observation.mean": envs.obs_rms.mean,
+        "observation.variance": envs.obs_rms.var,
+        "observation.count": np.array(envs.obs_rms.count),
+        "return.mean": np.array(envs.ret_rms.mean),
+        "return.variance": np.array(envs.ret_rms.var),
+        "return.count": np.array(envs.ret_rms.count),
+    }
+    return {**weights, **statistics}
+
+
+def _restore(model: PPO, envs: VecNormalize, state: dict[str, np.ndarray], least_std: float) -> None:
+    weights = {name[4:]: torch.from_numpy(array) for name, array in state.items() if name.startswith("net.")}
+    model.policy.load_state_dict(weights)
+    with torch.no_grad():
+        model.policy.log_std.clamp_(min=float(np.log(least_std)))
+    for statistics, name in ((envs.obs_rms, "observation"), (envs.ret_rms, "return")):
+        statistics.mean = state[f"{name}.mean"]
+        statistics.var = state[f"{name}.variance"]
+        statistics.count = float(state[f"{name}.count"])
+
+
+def _policy(scenario: Scenario, model: PPO, envs: VecNormalize, card: dict[str, Any]) -> Policy:
+    weights = {name: tensor.numpy().copy() for name, tensor in model.policy.state_dict().items()}
+    layers = tuple((weights[f"{name}.weight"], weights[f"{name}.bias"]) for name in _LAYERS)
+    normaliser = Normaliser(envs.obs_rms.mean.copy(), envs.obs_rms.var.copy(), _OBSERVATION_LIMIT)
+    return Policy(scenario.name, normaliser, layers, card)
+
+
+class _Recorder(BaseCallback):
+    """Notes the learning curve and moves the progress bar, once a rollout."""
+
+    def __init__(self, total: int, advance: Advance) -> None:
+        super().__init__()
+        self.curve: list[dict[str, float]] = []
+        self._total = total
+        self._advance = advance
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_end(self) -> None:
+        episodes = self.model.ep_info_buffer or []
+        successes = self.model.ep_success_buffer or []
+        if not episodes:
+            return
+        row = {
+            "steps": float(self.num_timesteps),
+            "mean_return": float(np.mean([episode["r"] for episode in episodes])),
+            "success": float(np.mean(successes)),
+        }
+        self.curve.append(row)
+        self._advance(self.num_timesteps / self._total, f"success {row['success']:.0%} while exploring")

@@ -1,0 +1,140 @@
+"""A Stable-Baselines3 VecEnv whose copies advance in one `mujoco.rollout` call, and the tool-plane action head on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
+
+from rsr.policies import tool_plane
+from rsr.policies.world import MeasurementNoise, World
+from rsr.scenarios import Scenario
+from rsr.scenarios.push_cube import task
+
+Bonus = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+"""Extra reward of transitions: (observation [B, n], action [B, 6], next observation [B, n]) -> [B]."""
+
+
+class PushCubeVecEnv(VecEnv):
+    """`count` copies of the push scene with six joint displacements as action.
+
+    Args:
+        params: [P], parameters of the simulator to train in.
+        bonus: reward to add, such as InfoGap.
+        stagger: start the copies at random ages, so that their resets do not coincide.
+        noisy: observe through the scenario's sensor noise; the reward sees the true state.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        params: np.ndarray,
+        count: int = 64,
+        seed: int = 0,
+        threads: int = 2,
+        bonus: Bonus | None = None,
+        stagger: bool = True,
+        noisy: bool = True,
+    ) -> None:
+        observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (task.OBSERVATION_SIZE,), np.float32)
+        action_space = gymnasium.spaces.Box(-1.0, 1.0, (task.ACTION_SIZE,), np.float32)
+        self.render_mode = None
+        super().__init__(count, observation_space, action_space)
+        self.world = World.simulated(scenario, params, count, threads)
+        self.bonus = bonus
+        self._scenario = scenario
+        self._limit = scenario.episode_steps
+        self._stagger = stagger
+        self._rng = np.random.default_rng(seed)
+        self._noise = MeasurementNoise(scenario, self._rng) if noisy else None
+        self._age = np.zeros(count, int)
+        self._return = np.zeros(count)
+        self._observation = np.zeros((count, task.OBSERVATION_SIZE), np.float32)
+        self._action = np.zeros((count, task.ACTION_SIZE))
+
+    def reset(self) -> np.ndarray:
+        everyone = np.arange(self.num_envs)
+        self._begin(everyone)
+        if self._stagger:
+            self._age = self._rng.integers(0, self._limit, self.num_envs)
+        self._observation = self.world.observation(self._noise)
+        return self._observation
+
+    def step_async(self, actions: np.ndarray) -> None:
+        self._action = np.clip(actions, -1.0, 1.0)
+
+    def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        self.world.step(self._action)
+        after = self.world.observation(self._noise)
+        reward = self.world.reward()
+        if self.bonus is not None:
+            reward = reward + self.bonus(self._observation, self._action, after)
+        self._age += 1
+        self._return += reward
+        done = self._age >= self._limit
+        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        if done.any():
+            ended = np.flatnonzero(done)
+            self._report(infos, ended, after)
+            self._begin(ended)
+            after = after.copy()
+            after[ended] = self.world.observation(self._noise)[ended]
+        self._observation = after
+        return after, reward.astype(np.float32), done, infos
+
+    def _begin(self, copies: np.ndarray) -> None:
+        self.world.place(copies, task.sample_starts(self._rng, len(copies)))
+        self._age[copies] = 0
+        self._return[copies] = 0.0
+
+    def _report(self, infos: list[dict[str, Any]], ended: np.ndarray, last: np.ndarray) -> None:
+        success = task.succeeded(self.world.block, self.world.target)
+        for i in ended:
+            infos[i] = {
+                "terminal_observation": last[i].copy(),
+                "TimeLimit.truncated": True,
+                "is_success": bool(success[i]),
+                "episode": {"r": float(self._return[i]), "l": int(self._age[i]), "t": 0.0},
+            }
+
+    def close(self) -> None:
+        self.world.close()
+
+    def seed(self, seed: int | None = None) -> Sequence[int | None]:
+        self._rng = np.random.default_rng(seed)
+        self._noise = MeasurementNoise(self._scenario, self._rng) if self._noise else None
+        return [seed] * self.num_envs
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        return [getattr(self, attr_name)] * len(list(self._get_indices(indices)))
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        setattr(self, attr_name, value)
+
+    def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
+        raise NotImplementedError("the copies share one world: there is no method of a single copy")
+
+    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
+        return [False] * len(list(self._get_indices(indices)))
+
+
+class ToolPlaneVecEnv(VecEnvWrapper):
+    """Lets a learner choose the fingertip's velocity in the plane; the analytic head makes six displacements of it."""
+
+    def __init__(self, venv: VecEnv) -> None:
+        super().__init__(venv, action_space=gymnasium.spaces.Box(-1.0, 1.0, (2,), np.float32))
+        self._last = np.zeros((venv.num_envs, task.OBSERVATION_SIZE), np.float32)
+
+    def reset(self) -> np.ndarray:
+        self._last = self.venv.reset()
+        return self._last
+
+    def step_async(self, actions: np.ndarray) -> None:
+        self.venv.step_async(tool_plane.displacements(self._last, actions))
+
+    def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        self._last, reward, done, infos = self.venv.step_wait()
+        return self._last, reward, done, infos

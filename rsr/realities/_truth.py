@@ -1,0 +1,54 @@
+"""What is hidden in the twin. Only the twin and the test suite may read it (import-linter holds this)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rsr.randomness import generator
+
+_RANGES = {
+    "table_friction": (0.045, 0.08),
+    "finger_friction": (0.15, 0.35),
+    "cube_mass": (0.25, 0.45),
+    "joint_damping": (1.5, 3.0),
+    "actuator_gain": (0.30, 0.45),
+    "control_delay": (0.095, 0.12),
+    "contact_softness": (0.02, 0.03),
+}
+
+
+@dataclass(frozen=True)
+class Truth:
+    """Parameters of the twin, and the effects that no parameter of the nominal model expresses.
+
+    Args:
+        anisotropy: table friction along one axis over its geometric mean.
+        stiction_nm: dry friction of the three large joints; the small ones have a third of it.
+        delay_jitter_s: spread of the latency from episode to episode.
+        gravity_share: part of the arm's weight that its controller compensates.
+    """
+
+    parameters: dict[str, float]
+    anisotropy: float
+    stiction_nm: float
+    delay_jitter_s: float
+    gravity_share: float
+    joint_noise_rad: float = 0.001
+    block_noise_m: float = 0.0007
+    yaw_noise_rad: float = 0.01
+    timestep_s: float = 0.002
+
+
+def draw_truth(seed: int) -> Truth:
+    """Draw the hidden world of one twin seed."""
+    rng = generator(seed, "twin", "truth")
+    parameters = {name: float(np.exp(rng.uniform(*np.log(bounds)))) for name, bounds in _RANGES.items()}
+    return Truth(
+        parameters=parameters,
+        anisotropy=float(rng.uniform(1.1, 1.3)),
+        stiction_nm=float(rng.uniform(0.2, 0.6)),
+        delay_jitter_s=0.005,
+        gravity_share=float(rng.uniform(0.97, 0.99)),
+    )

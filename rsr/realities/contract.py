@@ -1,0 +1,26 @@
+"""Where sessions come from. A reality moves something, so everything it does passes the safety envelope."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from rsr.policies import Policy
+from rsr.progress import Advance
+from rsr.sessions import Session
+
+
+@dataclass(frozen=True)
+class CollectionPlan:
+    """What to record: how many episodes, from which seeded starts and targets."""
+
+    session: str
+    episodes: int
+    seed: int
+    policy_sha256: str | None = None
+
+
+class Reality(Protocol):
+    def collect(self, policy: Policy, plan: CollectionPlan, advance: Advance) -> Session:
+        """Run the policy and return what was measured and what was really sent."""
+        ...

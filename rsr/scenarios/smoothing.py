@@ -1,0 +1,67 @@
+"""Where the coordinates really were: the simplest local polynomial that each channel's noise allows."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+from scipy.special import chdtri
+
+_ROWS = 5
+"""Rows a polynomial is fitted to: a quarter of a second at 20 Hz."""
+_REJECTED = 0.01
+"""A polynomial is too simple where noise alone would leave its residual less often than this (chi-square test)."""
+
+
+def smooth(
+    model: mujoco.MjModel, time_s: np.ndarray, qpos: np.ndarray, noise: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Estimate positions and velocities of a recording.
+
+    Around each row a constant, a straight line and a parabola are fitted, and the simplest that the noise does not
+    contradict is taken: what rests is exactly at rest, what moves steadily loses most of its noise. Where even
+    the parabola fails (an impact), the measured position and the difference of its neighbours stand.
+
+    Args:
+        time_s: [N].
+        qpos: [N, nq], measured.
+        noise: [nv], standard deviation of the measurement of each joint coordinate.
+
+    Returns:
+        qpos [N, nq] and qvel [N, nv].
+    """
+    total = len(time_s)
+    rows = min(_ROWS, total)
+    window = np.clip(np.arange(total) - rows // 2, 0, total - rows)[:, None] + np.arange(rows)
+    elapsed_s = time_s[window] - time_s[:, None]
+    moved = np.array([[_tangent(model, qpos[i], qpos[j]) for j in row] for i, row in enumerate(window)])
+    shift, qvel = np.zeros((total, model.nv)), _neighbour_difference(model, time_s, qpos)
+    for order in range(min(2, rows - 2), -1, -1):
+        coefficients, misfit = _fit(elapsed_s, moved, order)
+        allowed = misfit <= np.square(noise) * chdtri(rows - order - 1, _REJECTED)
+        shift = np.where(allowed, coefficients[:, 0], shift)
+        qvel = np.where(allowed, coefficients[:, 1] if order else 0.0, qvel)
+    smoothed = qpos.copy()
+    for row in range(total):
+        mujoco.mj_integratePos(model, smoothed[row], shift[row], 1.0)
+    return smoothed, qvel
+
+
+def _fit(elapsed_s: np.ndarray, moved: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray]:
+    """Coefficients [N, order + 1, nv] and sums of squared residuals [N, nv] of polynomials over windows [N, rows]."""
+    powers = elapsed_s[:, :, None] ** np.arange(order + 1)
+    coefficients = np.linalg.pinv(powers) @ moved
+    return coefficients, np.square(powers @ coefficients - moved).sum(axis=1)
+
+
+def _neighbour_difference(model: mujoco.MjModel, time_s: np.ndarray, qpos: np.ndarray) -> np.ndarray:
+    """Velocities [N, nv] by central differences; one-sided in the first and the last row."""
+    last = len(time_s) - 1
+    pairs = [(max(row - 1, 0), min(row + 1, last)) for row in range(last + 1)]
+    return np.array([_tangent(model, qpos[i], qpos[j]) / max(time_s[j] - time_s[i], 1e-9) for i, j in pairs])
+
+
+def _tangent(model: mujoco.MjModel, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """The velocity [nv] that leads from one position to another in one second."""
+    velocity = np.zeros(model.nv)
+    mujoco.mj_differentiatePos(model, velocity, 1.0, start, end)
+    return velocity

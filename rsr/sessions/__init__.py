@@ -1,0 +1,29 @@
+"""Sessions: what one visit to the lab recorded, how it is stored, and what can be wrong with it.
+
+Recordings are the one thing that cannot be computed again, so they are append-only, written whole or not at all,
+and every file carries a checksum. On disk they are LeRobotDataset v3.0 (read and written with pyarrow alone).
+Imports nothing of `rsr` but `errors` and `files`; every other room may import this one.
+
+    folder = write_session(Path("data"), session)      # data/push_cube/session-001
+    session = read_session(folder)
+    check_session(session, scenario.channels)
+"""
+
+from rsr.sessions.checks import check_session, find_problems
+from rsr.sessions.model import Card, Channel, Episode, Session, Stamp
+from rsr.sessions.storage import SessionList, list_sessions, read_session, recover_session, write_session
+
+__all__ = [
+    "Card",
+    "Channel",
+    "Episode",
+    "Session",
+    "SessionList",
+    "Stamp",
+    "check_session",
+    "find_problems",
+    "list_sessions",
+    "read_session",
+    "recover_session",
+    "write_session",
+]

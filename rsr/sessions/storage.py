@@ -1,0 +1,241 @@
+"""Sessions on disk: `root/<scenario>/<session>/`, append only, whole or not at all, each file with its checksum."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from rsr.errors import SessionError, WorkspaceError
+from rsr.files import cannot_write, write_bytes
+from rsr.sessions._lerobot_v3 import CARD_FILE, DATA_FILE, decode_card, decode_data, encode, to_json
+from rsr.sessions.checks import check_shapes
+from rsr.sessions.model import Session
+
+_CHECKSUM_FILE = "meta/rsr_checksums.json"
+_UNFINISHED = ".part"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+
+
+@dataclass(frozen=True)
+class SessionList:
+    """What `list_sessions` found. One damaged session never hides the others.
+
+    Args:
+        readable: folders whose files are all there and match their checksums, sorted.
+        damaged: folder -> the error that reading it raises.
+    """
+
+    readable: tuple[Path, ...]
+    damaged: Mapping[Path, SessionError]
+
+
+def write_session(root: Path, session: Session) -> Path:
+    """Store a session in the LeRobotDataset v3.0 layout and return its folder `root/<scenario>/<session>`.
+
+    The files are written to a hidden folder beside it, synced, then renamed, so that no crash leaves half a session
+    that reads as a whole one. Writing what is already there changes nothing.
+
+    Raises:
+        SessionError: another recording has this name, or the arrays do not fit their channels.
+        WorkspaceError: the disk is full or the folder cannot be written.
+    """
+    _check_names(session)
+    check_shapes(session)
+    folder = Path(root) / session.card.scenario / session.card.session
+    if folder.exists():
+        _check_identical(folder, session)
+    else:
+        _write_folder(folder, encode(session))
+    _sweep(folder, session)
+    return folder
+
+
+def read_session(folder: Path, verify: bool = True) -> Session:
+    """Read a stored session.
+
+    Args:
+        verify: compare every file with its checksum first (the default). Without, whatever can be decoded is
+            returned: a way to look into a damaged session, not to compute with it.
+
+    Raises:
+        SessionError: a file is missing or damaged (the error names it), or the folder is half-written.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise _damaged(folder, "no such folder")
+    if verify:
+        _check_finished(folder)
+        _check_sums(folder)
+    with _reading(folder / CARD_FILE) as content:
+        card, channels = decode_card(content)
+    with _reading(folder / DATA_FILE) as content:
+        episodes = decode_data(content, channels)
+    return Session(card, channels, episodes)
+
+
+def list_sessions(root: Path, scenario: str | None = None) -> SessionList:
+    """Find the sessions under `root`, reading and verifying each; of one scenario, or of all."""
+    readable, damaged = [], {}
+    for folder in sorted(Path(root).glob(f"{scenario or '*'}/*")):
+        hidden = folder.name.startswith(".") and folder.suffix != _UNFINISHED
+        if hidden or folder.parent.name.startswith(".") or not folder.is_dir():
+            continue
+        try:
+            read_session(folder)
+            readable.append(folder)
+        except SessionError as error:
+            damaged[folder] = error
+    return SessionList(tuple(readable), damaged)
+
+
+def recover_session(folder: Path) -> Path:
+    """Finish a half-written session, if the crash came after its data and its card were written."""
+    session = read_session(folder, verify=False)
+    return write_session(Path(folder).parent.parent, session)  # which also removes the half-written folder
+
+
+def _check_names(session: Session) -> None:
+    """Refuse what could not be found again: names that are no folder or column, episodes out of order."""
+    card = session.card
+    names = [channel.name for channel in session.channels]
+    for name in (card.scenario, card.session, *names):
+        if not _NAME.fullmatch(name):
+            raise _unfit(session, f"the name {name!r}", "letters, digits, '_' and '-'", "Choose another name.")
+    if len(set(names)) < len(names):
+        raise _unfit(session, f"channels {', '.join(names)}", "each name once", "Rename one of them.")
+    if [episode.index for episode in session.episodes] != list(range(len(session.episodes))):
+        got = f"episodes numbered {', '.join(str(episode.index) for episode in session.episodes)}"
+        raise _unfit(session, got, "0, 1, 2, ...", "Renumber the episodes in the order of recording.")
+    numbers = [card.control_dt_s, *card.gains.values(), *card.limits.values()]
+    if not (np.isfinite(numbers).all() and card.control_dt_s > 0):
+        got = f"a card with control_dt_s {card.control_dt_s}, gains {card.gains}, limits {card.limits}"
+        raise _unfit(session, got, "finite numbers and a positive control_dt_s", "Correct the card.")
+
+
+def _unfit(session: Session, got: str, expected: str, next_step: str) -> SessionError:
+    where = f"session '{session.card.session}'"
+    return SessionError(got=got, expected=expected, where=where, next_step=next_step)
+
+
+def _write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
+    sums = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+    part = None
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        part = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.", suffix=_UNFINISHED))
+        part.chmod(0o755)
+        for name, content in files.items():
+            write_bytes(part / name, content)
+        write_bytes(part / _CHECKSUM_FILE, to_json({"algorithm": "sha256", "files": sums}))
+        for directory in (part, *(path for path in part.rglob("*") if path.is_dir())):
+            _sync(directory)
+        part.rename(folder)
+        _sync(folder.parent)
+    except WorkspaceError as error:  # of one file: say which session
+        raise WorkspaceError(
+            got=error.got, expected=error.expected, where=str(folder), next_step=error.next_step
+        ) from error
+    except OSError as error:
+        raise cannot_write(folder, error) from error
+    finally:
+        if part is not None:
+            shutil.rmtree(part, ignore_errors=True)
+
+
+def _sync(directory: Path) -> None:
+    """Make the directory's entries durable, as fsync does for a file's bytes."""
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _check_identical(folder: Path, session: Session) -> None:
+    if not _same(read_session(folder), session):
+        raise SessionError(
+            got="another recording of this name",
+            expected="a new name: recordings are append-only",
+            where=str(folder),
+            next_step="Give this session the next free number; nothing was overwritten.",
+        )
+
+
+def _same(one: Session, other: Session) -> bool:
+    """Compare to the last bit (NaN equals itself), in the float64 that is stored."""
+    return (
+        (one.card, one.channels, len(one.episodes)) == (other.card, other.channels, len(other.episodes))
+        and all(_bits(a.time_s) == _bits(b.time_s) for a, b in zip(one.episodes, other.episodes, strict=True))
+        and all(
+            _bits(a[channel.name]) == _bits(b[channel.name])
+            for a, b in zip(one.episodes, other.episodes, strict=True)
+            for channel in one.channels
+        )
+    )
+
+
+def _bits(values: np.ndarray) -> bytes:
+    return np.asarray(values, float).tobytes()
+
+
+def _sweep(folder: Path, session: Session) -> None:
+    """Remove what earlier, interrupted writings of this session left, unless it holds a different recording."""
+    for part in folder.parent.glob(f".{folder.name}.*{_UNFINISHED}"):
+        try:
+            obsolete = _same(read_session(part, verify=False), session)
+        except SessionError:
+            obsolete = True
+        if obsolete:
+            shutil.rmtree(part, ignore_errors=True)
+
+
+def _check_finished(folder: Path) -> None:
+    if folder.suffix == _UNFINISHED:
+        raise SessionError(
+            got="a half-written session: its writing was interrupted",
+            expected="a finished one",
+            where=str(folder),
+            next_step="Try recover_session on it, or delete it and record again; other sessions are not affected.",
+        )
+
+
+def _check_sums(folder: Path) -> None:
+    with _reading(folder / _CHECKSUM_FILE) as content:
+        expected = dict(json.loads(content)["files"])
+    for name in (DATA_FILE, CARD_FILE):
+        expected.setdefault(name, "")
+    for name, checksum in expected.items():
+        with _reading(folder / name) as content:
+            if hashlib.sha256(content).hexdigest() != checksum:
+                raise _damaged(folder / name, "bytes that do not match their checksum")
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[bytes]:
+    """Yield a file's bytes; whatever goes wrong with them in the block is damage of that file."""
+    try:
+        yield path.read_bytes()
+    except FileNotFoundError as error:
+        raise _damaged(path, "no such file") from error
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException) as error:
+        raise _damaged(path, f"content that cannot be read ({type(error).__name__}: {error})") from error
+
+
+def _damaged(path: Path, got: str) -> SessionError:
+    return SessionError(
+        got=got,
+        expected="a session as it was written",
+        where=str(path),
+        next_step="Restore it (`dvc checkout`, or a copy) or leave this session out; other sessions are not affected.",
+    )

@@ -1,0 +1,7 @@
+"""Simulators behind one contract: states and commands in, states out, batched. May import sessions and scenarios."""
+
+from rsr.simulators.contract import Simulator
+from rsr.simulators.delay import delay_weights, delayed
+from rsr.simulators.mujoco import MujocoSimulator
+
+__all__ = ["MujocoSimulator", "Simulator", "delay_weights", "delayed"]

@@ -1,0 +1,26 @@
+"""Steps: the loop's stages as plain functions, files in, files out, and the one table that declares them.
+
+`dvc.yaml` is rendered from the table, the Prefect tasks look their work up in it, and both run a step through
+`run_step`, which leaves a receipt. This room may import every other room of `rsr`; only `rsr.cli` imports it.
+The table names its functions by text, so that reading it does not load MuJoCo or torch.
+
+    run_step(Workspace.find(Path.cwd()), "tune", iteration=2, advance=ignore)
+"""
+
+from rsr.steps.receipt import leave_receipt, run_step
+from rsr.steps.rendering import LAUNCHER_FILE, PYTHON_FILE, render_launcher, render_pipeline
+from rsr.steps.stop import reason_to_stop
+from rsr.steps.table import TABLE, Step, StepTable
+
+__all__ = [
+    "LAUNCHER_FILE",
+    "PYTHON_FILE",
+    "TABLE",
+    "Step",
+    "StepTable",
+    "leave_receipt",
+    "reason_to_stop",
+    "render_launcher",
+    "render_pipeline",
+    "run_step",
+]

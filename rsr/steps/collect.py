@@ -1,0 +1,43 @@
+"""Deploy the previous policy on the reality and store the session that comes back."""
+
+from __future__ import annotations
+
+from rsr.config import RealityConfig
+from rsr.errors import ConfigError
+from rsr.files import sha256
+from rsr.policies import Policy
+from rsr.progress import Advance
+from rsr.randomness import derive_seed
+from rsr.realities import CollectionPlan, Reality, Twin
+from rsr.scenarios import Scenario, load_scenario
+from rsr.sessions import check_session, write_session
+from rsr.workspace import Workspace
+
+
+def collect(workspace: Workspace, iteration: int, advance: Advance) -> None:
+    """Record a session, check it against the scenario, and store it under data/, whole or not at all."""
+    config = workspace.config(iteration)
+    scenario = load_scenario(config.scenario)
+    deployed = workspace.policy_dir(iteration - 1)
+    target = workspace.session_dir(iteration)
+    plan = CollectionPlan(
+        session=target.name,
+        episodes=config.reality.episodes,
+        seed=derive_seed(config.seed, iteration, "collect", config.reality.seed),
+        policy_sha256=sha256(deployed / "policy.npz"),
+    )
+    session = _reality(scenario, config.reality).collect(Policy.load(deployed), plan, advance)
+    check_session(session, scenario.channels)
+    write_session(workspace.data_dir, session)
+
+
+def _reality(scenario: Scenario, config: RealityConfig) -> Reality:
+    makers = {"twin": lambda: Twin(scenario, config.seed)}
+    if config.kind not in makers:
+        raise ConfigError(
+            got=f"reality '{config.kind}'",
+            expected=f"one of {', '.join(makers)}",
+            where="params.yaml: reality.kind",
+            next_step="Correct the name.",
+        )
+    return makers[config.kind]()

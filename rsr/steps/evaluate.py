@@ -1,0 +1,107 @@
+"""Measure the iteration: divergence and success of the deployed policy, the gap, and what training made of it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rsr.calibration import Calibration, load_calibration
+from rsr.config import EvaluateConfig
+from rsr.files import write_arrays, write_json
+from rsr.infogap import InfoGapReward, kl_axis
+from rsr.policies import Policy
+from rsr.policies.rollouts import Rollouts, recorded, run, starts_of
+from rsr.progress import Advance
+from rsr.randomness import generator
+from rsr.scenarios import Scenario, load_scenario
+from rsr.scenarios.push_cube.task import CENTRE_M
+from rsr.sessions import read_session
+from rsr.workspace import Workspace
+
+
+def evaluate(workspace: Workspace, iteration: int, advance: Advance) -> None:
+    """Write evaluation/metrics.json and evaluation/rollouts.npz.
+
+    The deployed policy is the predecessor's. It runs once more in the simulator it was trained in, from the recorded
+    starts towards the recorded targets, so that the two differ by physics alone.
+    """
+    config = workspace.config(iteration)
+    scenario = load_scenario(config.scenario)
+    session = read_session(workspace.session_dir(iteration))
+    before = load_calibration(workspace.calibration_dir(iteration - 1))
+    after = load_calibration(workspace.calibration_dir(iteration))
+    deployed = Policy.load(workspace.policy_dir(iteration - 1))
+    trained = Policy.load(workspace.policy_dir(iteration))
+    real, starts = recorded(session), starts_of(scenario, session)
+    seed = (config.seed, iteration, "evaluate")
+    simulated = run(scenario, before.vector(), deployed, starts, generator(*seed, "before"))
+    advance(0.3, "deployed policy in its own simulator")
+    tuned = run(scenario, after.vector(), deployed, starts, generator(*seed, "after"))
+    advance(0.6, "deployed policy in the tuned simulator")
+    onward = run(scenario, after.vector(), trained, starts, generator(*seed, "onward"))
+    advance(0.9, "retrained policy in the tuned simulator")
+    write_arrays(workspace.evaluation_dir(iteration) / "rollouts.npz", _arrays(real, simulated, tuned, onward))
+    document = {
+        "iteration": iteration,
+        "seed": config.seed,
+        "episodes": len(session.episodes),
+        **_divergence(scenario, config.evaluate, real, simulated),
+        "success_sim": float(simulated.success.mean()),
+        "success_reality": float(real.success.mean()),
+        "success_sim_retrained": float(onward.success.mean()),
+        "coverage": _coverage(real, config.evaluate),
+        **_tuning(after),
+        **_infogap(InfoGapReward.load(workspace.infogap_dir(iteration))),
+    }
+    write_json(workspace.metrics_path(iteration), document)
+
+
+def _divergence(scenario: Scenario, config: EvaluateConfig, real: Rollouts, simulated: Rollouts) -> dict[str, float]:
+    """KL per axis between the block's recorded and simulated trajectories, relative to the target (Table I)."""
+    noise = {observed.channel.name: observed.noise for observed in scenario.observed}["block_position"]
+    times = np.linspace(0, scenario.episode_steps, config.kl_times + 1).round().astype(int)[1:]
+    offsets = [rollouts.block[:, times] - rollouts.target[:, None] for rollouts in (real, simulated)]
+    return {
+        f"kl_{axis}": kl_axis(offsets[0][..., column], offsets[1][..., column], noise=noise)
+        for column, axis in enumerate("xy")
+    }
+
+
+def _tuning(calibration: Calibration) -> dict[str, object]:
+    return {
+        "gap_before": calibration.evidence.gap_before,
+        "gap_after": calibration.evidence.gap_after,
+        "params": {name: estimate.value for name, estimate in calibration.estimates.items()},
+        "verdicts": {name: estimate.verdict for name, estimate in calibration.estimates.items()},
+        "calibration_status": calibration.status,
+    }
+
+
+def _infogap(reward: InfoGapReward) -> dict[str, float]:
+    return {
+        "infogap_kl": reward.kl,
+        "infogap_floor": reward.kl_floor,
+        "infogap_weight": reward.weight,
+        "eq3_mean": reward.eq3_mean,
+    }
+
+
+def _coverage(real: Rollouts, config: EvaluateConfig) -> float:
+    """Share of the workspace's cells that the block visited."""
+    half, cell = config.coverage_half_m, config.coverage_cell_m
+    side = round(2 * half / cell)
+    cells = np.floor((real.block[..., :2] - CENTRE_M + half) / cell).astype(int).reshape(-1, 2)
+    inside = cells[((cells >= 0) & (cells < side)).all(axis=1)]
+    return len(np.unique(inside, axis=0)) / side**2
+
+
+def _arrays(real: Rollouts, simulated: Rollouts, tuned: Rollouts, onward: Rollouts) -> dict[str, np.ndarray]:
+    return {
+        "target": real.target,
+        "real_block": real.block,
+        "simulated_block": simulated.block,
+        "tuned_block": tuned.block,
+        "retrained_block": onward.block,
+        "real_success": real.success,
+        "simulated_success": simulated.success,
+        "retrained_success": onward.success,
+    }

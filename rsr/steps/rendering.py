@@ -1,0 +1,71 @@
+"""Render the table of steps as DVC's pipeline, and the command that the pipeline calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rsr.steps.table import START, Step, StepTable
+from rsr.workspace import Link
+
+LAUNCHER_FILE = "bin/rsr"
+PYTHON_FILE = ".rsr/python"
+"""Holds the path of the Python that last ran the loop in this workspace; of this machine, so not under git."""
+
+_HEADER = """\
+# Rendered from the table in rsr/steps/table.py; the loop rewrites it. What `item` is, iterations.json says:
+# {"chain": {"2": {"dir": "iterations/002", "prev": "iterations/001", "session": "data/push_cube/session-002"}}}
+vars:
+  - iterations.json
+stages:
+"""
+
+# DVC runs a stage's command in whatever shell it was called from. A bare `rsr` would need an activated environment;
+# the path of one machine's Python, written into dvc.yaml, would make every stage stale on another machine.
+_LAUNCHER = """\
+#!/bin/sh
+# What dvc.yaml calls. Takes {module} from the active environment, or else from the Python that last ran the loop here.
+if command -v {module} >/dev/null 2>&1; then exec {module} "$@"; fi
+python=$(cat "$(dirname "$0")/../{python_file}" 2>/dev/null)
+if [ -x "$python" ]; then exec "$python" -m {module} "$@"; fi
+echo "{launcher_file}: got no {module} on PATH; expected an active environment. Try: . PATH/TO/.venv/bin/activate" >&2
+exit 127
+"""
+
+
+def render_pipeline(table: StepTable) -> str:
+    """Render dvc.yaml: one stage a step, repeated over the chain of iterations."""
+    return _HEADER + "".join(f"{line}\n" for step in table.stages for line in _stage(step))
+
+
+def render_launcher(table: StepTable) -> str:
+    """Render bin/rsr, which finds rsr from any shell."""
+    return _LAUNCHER.format(module=table.module, python_file=PYTHON_FILE, launcher_file=LAUNCHER_FILE)
+
+
+def _stage(step: Step) -> Iterator[str]:
+    yield f"  {step.name}:"
+    if step.foreach:
+        link, key, indent = Link(dir="${item.dir}", prev="${item.prev}", session="${item.session}"), "${key}", "      "
+        yield "    foreach: ${chain}"
+        yield "    do:"
+    else:
+        link, key, indent = START, "0", "    "
+    yield f"{indent}desc: {step.summary}"
+    yield f"{indent}cmd: {LAUNCHER_FILE} step {step.name} --iteration {key}"
+    yield f"{indent}params:"
+    yield f"{indent}  - {link.dir}/params.yaml:"
+    yield from (f"{indent}      - {name}" for name in step.settings)
+    for heading, templates in (("deps", step.deps), ("outs", step.outs), ("metrics", step.metrics)):
+        yield from _paths(indent, heading, templates, link)
+
+
+def _paths(indent: str, heading: str, templates: tuple[str, ...], link: Link) -> Iterator[str]:
+    if templates:
+        yield f"{indent}{heading}:"
+    for template in templates:
+        path = template.format(dir=link.dir, prev=link.prev, session=link.session)
+        if heading == "metrics":  # small and worth a diff: git keeps them, not DVC's cache
+            yield f"{indent}  - {path}:"
+            yield f"{indent}      cache: false"
+        else:
+            yield f"{indent}  - {path}"

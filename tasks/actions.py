@@ -1,0 +1,45 @@
+"""What each task does, without Prefect: one step, its bookkeeping, and nothing twice."""
+
+from __future__ import annotations
+
+from rsr import progress
+from rsr.steps import leave_receipt, run_step
+from tasks import bookkeeping, versions
+from tasks.bookkeeping import Outcome
+from tasks.campaign import Campaign, tag_of
+
+
+def plan(campaign: Campaign, iteration: int) -> None:
+    """Freeze the iteration's settings and append it to the chain."""
+    campaign.workspace.plan(iteration)
+
+
+def bring_up_to_date(campaign: Campaign, name: str, iteration: int) -> Outcome:
+    """Run a step as a stage of DVC, unless DVC knows its result already."""
+
+    def run() -> None:
+        with progress.bar(f"{name} {iteration}") as advance:
+            run_step(campaign.workspace, name, iteration, advance, campaign.table)
+
+    return bookkeeping.bring_up_to_date(campaign.root, campaign.table.address(name, iteration), run)
+
+
+def collect(campaign: Campaign, iteration: int) -> Outcome:
+    """Record the iteration's session, once: what moved a robot is never moved again for want of an entry in a file."""
+    workspace, session = campaign.workspace, campaign.workspace.session_dir(iteration)
+    if bookkeeping.is_recorded(campaign.root, session):
+        bookkeeping.restore_recording(campaign.root, session)
+        return "fresh"
+    if not session.exists():
+        with progress.bar(f"collect {iteration}") as advance:
+            run_step(workspace, "collect", iteration, advance, campaign.table)
+    elif not (workspace.receipts_dir(iteration) / "collect.json").exists():
+        leave_receipt(workspace, campaign.table.collect, iteration)
+    bookkeeping.record(campaign.root, session)
+    return "ran"
+
+
+def version(campaign: Campaign, iteration: int) -> None:
+    """Commit and tag what the loop wrote in this iteration."""
+    files = campaign.versioned_files(iteration)
+    versions.commit(campaign.root, f"rsr: iteration {iteration}", files, tag_of(iteration))

@@ -1,0 +1,231 @@
+"""The only module that touches DVC: the guarantees of `dvc repro` and `dvc add`, for work done in this process.
+
+`dvc.rwlock`, `lock_repo` and `Repo(_wait_for_lock=True)` are not public; `tests/tasks` holds what is expected of them.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import chdir, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from rsr.errors import WorkspaceError
+from rsr.files import cannot_write, write_json
+
+if TYPE_CHECKING:
+    from dvc.output import Output
+    from dvc.repo import Repo
+    from dvc.stage import PipelineStage
+
+Outcome = Literal["fresh", "restored", "ran"]
+"""`fresh`: nothing to do. `restored`: taken from DVC's cache, as the same inputs were seen before. `ran`: computed."""
+
+_DATA = "data"
+_CANNOT_WRITE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM}
+
+
+@contextmanager
+def _opened(root: Path) -> Iterator[Repo]:
+    """Open the workspace's DVC repository; what goes wrong in it becomes a WorkspaceError that says what to do."""
+    from dvc.exceptions import DvcException
+    from dvc.repo import Repo
+
+    _silence()
+    # Git is left to versions.py: staging here would touch the index at moments when a person's git may.
+    repo = Repo(str(root), config={"core": {"autostage": False}}, _wait_for_lock=True)
+    try:
+        with chdir(root):  # DVC's cache of runs takes paths from the current folder; so do a stage's commands
+            yield repo
+    except (OSError, DvcException) as error:
+        cause = error if isinstance(error, OSError) else error.__cause__
+        if isinstance(cause, OSError) and cause.errno in _CANNOT_WRITE:
+            raise cannot_write(Path(cause.filename or root), cause) from error
+        if isinstance(error, OSError):
+            raise
+        raise _refused(root, error) from error
+    finally:
+        repo.close()
+
+
+def initialise(root: Path) -> None:
+    """Make a fresh git repository a DVC repository too, with an empty, versioned data folder."""
+    from dvc.repo import Repo
+
+    _silence()
+    repo = Repo.init(str(root))
+    with repo.config.edit("repo") as config:
+        config["core"] = {"analytics": False, "check_update": False, "autostage": True}
+        config["cache"] = {"type": ["reflink", "hardlink", "copy"]}
+    repo.close()
+    ensure_data(root)
+
+
+def stale(root: Path) -> set[str]:
+    """Name the stages that `dvc repro` would run, and data.dvc if it disagrees with the data; what `dvc status` says."""
+    with _opened(root) as repo:
+        return set(repo.status())
+
+
+def bring_up_to_date(root: Path, address: str, run: Callable[[], object]) -> Outcome:
+    """Do for one stage what `dvc repro --single-item` does, but call `run` in place of the stage's command.
+
+    The stage's entry in dvc.lock is written before this returns: killed at any moment, either the stage is done, or
+    it is still stale and will be done again.
+    """
+    from dvc.rwlock import rwlock
+
+    with _opened(root) as repo:
+        if not repo.status(targets=[address]):
+            return "fresh"
+        (stage,) = repo.stage.collect(address)
+        reads, writes = [dep.fs_path for dep in stage.deps], [out.fs_path for out in stage.outs]
+        hardlink = repo.config["core"].get("hardlink_lock", False)
+        # Under DVC's own name for the holder (the command line), DVC's calls below may enter the lock again.
+        with rwlock(repo.tmp_dir, repo.fs, " ".join(sys.argv), reads, writes, hardlink):
+            outcome: Outcome = "restored" if _restore(repo, stage) else "ran"
+            if outcome == "ran":
+                run()
+            repo.commit(address, force=True)
+        return outcome
+
+
+def _restore(repo: Repo, stage: PipelineStage) -> bool:
+    """Remove what is left of the stage's outputs, then bring them back if the cache knows these inputs."""
+    from dvc.repo import lock_repo
+    from dvc.stage.cache import RunCacheNotFoundError
+
+    with lock_repo(repo):
+        stage.remove_outs(ignore_remove=False, force=False)
+        try:
+            repo.stage_cache.restore(stage)
+        except RunCacheNotFoundError:
+            return False
+    return True
+
+
+def is_recorded(root: Path, session: Path) -> bool:
+    """Whether data.dvc lists this session; that its folder exists proves nothing, nor does its absence."""
+    prefix = session.relative_to(root / _DATA).parts
+    with _opened(root) as repo:
+        out = _data_output(repo)
+        listed = out.get_obj() if out else None
+        return listed is not None and any(key[: len(prefix)] == prefix for key, _, _ in listed)
+
+
+def record(root: Path, session: Path) -> None:
+    """Add one session to data.dvc; other sessions are not read again.
+
+    Without `relink` the workspace's files are never moved: until data.dvc is written they are the only named copy.
+    """
+    with _opened(root) as repo:
+        repo.add([str(session)], relink=False)
+
+
+def restore_recording(root: Path, session: Path) -> None:
+    """Bring back what is missing of a recorded session, from the cache or else from the remote."""
+    with _opened(root) as repo:
+        if not repo.status(targets=[str(session)]):
+            return
+        if repo.config["core"].get("remote"):
+            repo.fetch([str(session)])
+        repo.checkout([str(session)])
+
+
+def ensure_data(root: Path) -> None:
+    """See that data/ exists and that DVC knows what data.dvc lists: a fresh clone has neither folder nor cache.
+
+    Raises:
+        WorkspaceError: data.dvc lists recordings that are not on this machine.
+    """
+    folder = root / _DATA
+    with _opened(root) as repo:
+        folder.mkdir(exist_ok=True)
+        out = _data_output(repo)
+        if out is not None and not out.changed_cache():
+            return
+        if out is not None and out.changed_checksum():
+            raise WorkspaceError(
+                got=f"data.dvc lists {out.meta.nfiles} files of recordings that are not on this machine",
+                expected="the recordings, in data/ or in DVC's cache",
+                where=str(root),
+                next_step="Fetch them: `dvc pull data`, then run the same command again.",
+            )
+        repo.add([str(folder)], relink=False)
+
+
+def _data_output(repo: Repo) -> Output | None:
+    ledger = f"{_DATA}.dvc"
+    return repo.stage.collect(ledger)[0].outs[0] if Path(ledger).exists() else None
+
+
+def push(root: Path) -> bool:
+    """Send everything to the remote; False if there is none."""
+    with _opened(root) as repo:
+        if not repo.config["core"].get("remote"):
+            return False
+        repo.push()
+        return True
+
+
+def unreadable_ledgers(root: Path) -> list[str]:
+    """Name those of dvc.lock and data.dvc that were torn while DVC wrote them."""
+    from dvc.dvcfile import Lockfile, load_file
+    from dvc.exceptions import DvcException
+
+    torn = []
+    with _opened(root) as repo:
+        for name, load in (("dvc.lock", Lockfile(repo, str(root / "dvc.lock")).load), ("data.dvc", None)):
+            if not (root / name).exists():
+                continue
+            try:
+                load() if load else load_file(repo, str(root / name)).stage
+            except DvcException:
+                torn.append(name)
+    return torn
+
+
+def forget_dead_holder(root: Path, pid: int | None) -> None:
+    """Clear DVC's list of paths in use: of a process known to be dead, or altogether if the list was torn.
+
+    DVC itself drops entries of processes that are gone, but not where the number has been given to another process.
+    """
+    from dvc.lock import LockError, make_lock
+
+    path = root / ".dvc" / "tmp" / "rwlock"
+    try:
+        with make_lock(str(path.with_name("rwlock.lock")), tmp_dir=str(path.parent)):
+            _drop(path, pid)
+    except LockError:
+        return  # a live DVC is writing the list at this moment, so it is not torn
+
+
+def _drop(path: Path, pid: int | None) -> None:
+    if not path.exists():
+        return
+    try:
+        users = json.loads(path.read_text())
+        reads = {name: [who for who in readers if who["pid"] != pid] for name, readers in users.get("read", {}).items()}
+        writes = {name: who for name, who in users.get("write", {}).items() if who["pid"] != pid}
+    except (ValueError, TypeError, KeyError, AttributeError):
+        path.unlink()
+        return
+    write_json(path, {"read": {name: readers for name, readers in reads.items() if readers}, "write": writes})
+
+
+def _silence() -> None:
+    """Keep DVC's log and bars off the terminal: its errors arrive as exceptions, and the bars there are ours."""
+    logging.getLogger("dvc").setLevel(logging.CRITICAL)
+
+
+def _refused(root: Path, error: Exception) -> WorkspaceError:
+    return WorkspaceError(
+        got=f"DVC's refusal: {' '.join(str(error).split())}",
+        expected="a workspace in order",
+        where=str(root),
+        next_step="`dvc status` and `dvc doctor` in that folder tell more; then run the same command again.",
+    )

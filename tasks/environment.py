@@ -1,0 +1,37 @@
+"""Settings for Prefect and DVC that must be in the environment before either is imported."""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+
+_DEFAULTS = {
+    # No word to anybody: DO_NOT_TRACK alone does not silence Prefect's server.
+    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+    "DO_NOT_TRACK": "1",
+    "DVC_NO_ANALYTICS": "1",
+    # The embedded server: allowed whatever profile the user has, and given time on a busy machine (default 20 s).
+    "PREFECT_SERVER_ALLOW_EPHEMERAL_MODE": "true",
+    "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "180",
+}
+
+
+def prepare(workspace_root: Path) -> None:
+    """Let Prefect start its embedded server without configuration. What the user has set stays as it is."""
+    for name, value in _DEFAULTS.items():
+        os.environ.setdefault(name, value)
+    if not os.environ.get("PREFECT_API_URL"):
+        os.environ.pop("PREFECT_API_URL", None)  # empty is worse than unset: events are lost with an error
+    if not {"PREFECT_API_URL", "PREFECT_PROFILE"} & os.environ.keys():
+        os.environ.setdefault("PREFECT_HOME", str(workspace_root / ".prefect"))
+
+
+def quieten() -> None:
+    """Keep Prefect's log off the terminal, where bars show progress and an error is told once. Its UI has it all.
+
+    To be called after Prefect was imported. Whoever sets PREFECT_LOGGING_LEVEL gets the log.
+    """
+    if "PREFECT_LOGGING_LEVEL" not in os.environ:
+        for handler in logging.getLogger().handlers:
+            handler.addFilter(lambda record: not record.name.startswith("prefect"))

@@ -1,0 +1,70 @@
+"""The loop's Prefect tasks. DVC is their memory: each looks there first, so a flow may be run again from the top.
+
+Prefect caches and persists nothing; only paths and settings travel between tasks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from prefect import Task, task
+from prefect.artifacts import create_markdown_artifact, create_table_artifact
+from prefect.cache_policies import NO_CACHE
+from prefect.client.schemas.objects import State, TaskRun
+from prefect.states import Completed
+from prefect.tasks import exponential_backoff
+
+from tasks import actions, bookkeeping
+from tasks.bookkeeping import Outcome
+from tasks.campaign import Campaign
+from tasks.summary import as_markdown, as_records
+
+_PLAIN: dict[str, Any] = {"cache_policy": NO_CACHE, "persist_result": False}
+_PATIENT: dict[str, Any] = {**_PLAIN, "retries": 2, "retry_delay_seconds": exponential_backoff(5)}
+
+
+def _lost_connection(_: Task, __: TaskRun, state: State) -> bool:
+    """Retry only what may mend itself: a wrong result does not become right by repetition."""
+    return isinstance(state.result(raise_on_failure=False), (ConnectionError, TimeoutError))
+
+
+def _shown(outcome: Outcome) -> State:
+    return Completed(name="Completed" if outcome == "ran" else "Cached", message=outcome)
+
+
+def _stage(name: str) -> Task[..., Any]:
+    @task(name=name, task_run_name=f"{name} {{iteration}}", **_PLAIN)
+    def stage(campaign: Campaign, iteration: int = 0) -> State:
+        return _shown(actions.bring_up_to_date(campaign, name, iteration))
+
+    return stage
+
+
+start, tune, infogap, retrain, evaluate, report = map(
+    _stage, ("start", "tune", "infogap", "retrain", "evaluate", "report")
+)
+
+
+@task(task_run_name="plan {iteration}", **_PLAIN)
+def plan(campaign: Campaign, iteration: int) -> None:
+    actions.plan(campaign, iteration)
+
+
+@task(task_run_name="collect {iteration}", retry_condition_fn=_lost_connection, **_PATIENT)
+def collect(campaign: Campaign, iteration: int) -> State:
+    return _shown(actions.collect(campaign, iteration))
+
+
+@task(task_run_name="version {iteration}", **_PLAIN)
+def version(campaign: Campaign, iteration: int) -> None:
+    """Commit and tag the iteration, and show it in Prefect's UI."""
+    actions.version(campaign, iteration)
+    rows = campaign.workspace.rows()
+    create_table_artifact(key="rsr-loop", table=as_records(rows), description="Real-Sim-Real, iteration by iteration")
+    create_markdown_artifact(key=f"iteration-{iteration:03d}", markdown=as_markdown(campaign, iteration))
+
+
+@task(**_PATIENT)
+def push(campaign: Campaign) -> bool:
+    """Send everything to DVC's remote, where one is configured."""
+    return bookkeeping.push(campaign.root)

@@ -1,0 +1,130 @@
+"""Make a workspace, or make sure that a folder is one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from rsr.config import LoopConfig, dump_config
+from rsr.errors import WorkspaceError
+from rsr.files import cannot_write, write_json, write_text
+from rsr.steps import LAUNCHER_FILE, PYTHON_FILE, StepTable, render_launcher, render_pipeline
+from rsr.workspace import CHAIN_FILE, Workspace
+from tasks import bookkeeping, versions
+
+_UNFINISHED = ".rsr/unfinished"
+_OWN = {".rsr", ".prefect"}
+_WRITTEN = (
+    ".git",
+    ".dvc",
+    ".dvcignore",
+    ".gitignore",
+    "bin",
+    "data",
+    "data.dvc",
+    "params.yaml",
+    "dvc.yaml",
+    CHAIN_FILE,
+)
+_LEAST_FREE_BYTES = 100_000_000
+
+_GITIGNORE = """\
+# recordings (data.dvc lists them), this machine's state of the loop, Prefect's history
+/data
+/.rsr
+/.prefect
+"""
+_DVCIGNORE = """\
+# files being written, and folders in which there is nothing for DVC
+*.part
+/.rsr
+/.prefect
+"""
+
+
+def check_workspace(root: Path) -> None:
+    """Check that the folder is a workspace, or may become one.
+
+    Raises:
+        WorkspaceError: it has other content, but lacks git, DVC or the chain of iterations.
+    """
+    if is_new(root):
+        return
+    parts = ((".git", "git", "git init"), (".dvc", "DVC", "dvc init"), (CHAIN_FILE, CHAIN_FILE, "git checkout ."))
+    for name, what, command in parts:
+        if not (root / name).exists():
+            raise WorkspaceError(
+                got=f"a folder without {what}",
+                expected=f"a workspace: its own git and DVC repository, with {CHAIN_FILE}",
+                where=str(root),
+                next_step=f"Name a new or empty folder, in which a workspace is made; or run `{command}` in this one.",
+            )
+
+
+def is_new(root: Path) -> bool:
+    """Whether a workspace may be made here: no such folder, an empty one, or an unfinished workspace."""
+    if not root.exists() or (root / _UNFINISHED).exists():
+        return True
+    return root.is_dir() and {path.name for path in root.iterdir()} <= _OWN
+
+
+def create_workspace(root: Path, config: LoopConfig, table: StepTable) -> Workspace:
+    """Make a workspace in a new or empty folder: a git and DVC repository with settings, pipeline and empty chain.
+
+    A marker lies in it until it is complete; where one is found, an interrupted creation is begun again.
+    """
+    write_text(root / _UNFINISHED, "")
+    check_space(root)
+    try:
+        _clear(root)
+    except OSError as error:
+        raise cannot_write(root, error) from error
+    versions.initialise(root)
+    write_text(root / ".gitignore", _GITIGNORE)
+    bookkeeping.initialise(root)
+    write_text(root / ".dvcignore", _DVCIGNORE)
+    dump_config(config, root / "params.yaml")
+    write_json(root / CHAIN_FILE, {"chain": {}})
+    refresh(root, table)
+    names = (".gitignore", ".dvcignore", ".dvc/.gitignore", ".dvc/config", "data.dvc", "params.yaml", CHAIN_FILE)
+    versions.commit(root, "rsr: a new campaign", [root / name for name in (*names, "dvc.yaml", LAUNCHER_FILE)])
+    (root / _UNFINISHED).unlink()
+    return Workspace(root)
+
+
+def refresh(root: Path, table: StepTable) -> None:
+    """Write what follows from the table and from this machine, where it differs; see that data/ is there."""
+    for name, text in (("dvc.yaml", render_pipeline(table)), (LAUNCHER_FILE, render_launcher(table))):
+        _write_if_different(root / name, text)
+    if not os.access(root / LAUNCHER_FILE, os.X_OK):
+        (root / LAUNCHER_FILE).chmod(0o755)
+    _write_if_different(root / PYTHON_FILE, f"{sys.executable}\n")
+    bookkeeping.ensure_data(root)
+
+
+def check_space(root: Path) -> None:
+    """Refuse to begin on a full disk, where Prefect's and DVC's own databases would fail in their own words."""
+    free_bytes = shutil.disk_usage(root).free
+    if free_bytes < _LEAST_FREE_BYTES:
+        raise WorkspaceError(
+            got=f"{free_bytes / 1e6:.0f} MB of free space",
+            expected=f"at least {_LEAST_FREE_BYTES / 1e6:.0f} MB",
+            where=str(root),
+            next_step="Free some space, then run the same command again: nothing was lost.",
+        )
+
+
+def _write_if_different(path: Path, text: str) -> None:
+    if not path.exists() or path.read_text() != text:
+        write_text(path, text)
+
+
+def _clear(root: Path) -> None:
+    for name in _WRITTEN:
+        path = root / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)

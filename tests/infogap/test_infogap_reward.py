@@ -1,0 +1,190 @@
+import numpy as np
+import pytest
+
+from rsr.errors import CalibrationError, ConfigError
+from rsr.infogap import (
+    InfoGapReward,
+    fit_infogap,
+    kl_kde,
+    open_share,
+    transition_noise,
+    transitions,
+    w1_of_added_sample,
+)
+
+STATE_NOISE = np.array([1e-3, 1e-3, 1e-3])
+NOISE = transition_noise(STATE_NOISE, 2)
+TRUTH, NOMINAL = 0.6, 0.1
+
+
+class Pushes:
+    """A toy block: the same recorded (s, a), propagated with any friction; reality adds sensor noise."""
+
+    def __init__(self, seed=0, count=600):
+        rng = np.random.default_rng(seed)
+        self.states, self.actions = rng.normal(0, 0.1, (count, 3)), rng.uniform(-1, 1, (count, 2))
+        self.real = self.simulated(TRUTH) + NOISE * rng.standard_normal((count, 8))
+
+    def simulated(self, friction):
+        push = 0.03 * np.concatenate([self.actions, self.actions[:, :1] * self.states[:, 2:] * 10], axis=1)
+        return transitions(self.states, self.actions, self.states + push / (1 + 2 * friction))
+
+    def fit(self, before=NOMINAL, after=TRUTH, seed=0, **options):
+        options = {"task_reward_std": 0.5, "simulated_first": self.simulated(NOMINAL), **options}
+        return fit_infogap(
+            self.real,
+            self.simulated(before),
+            self.simulated(after),
+            NOISE,
+            rng=np.random.default_rng(seed),
+            **options,
+        )
+
+
+@pytest.fixture(scope="module")
+def pushes():
+    return Pushes()
+
+
+@pytest.fixture(scope="module")
+def reward(pushes):
+    return pushes.fit()
+
+
+def far_away(rng, count=100):
+    return rng.normal(0, 100, (count, 8))
+
+
+@pytest.mark.parametrize("metric", ["saturating", "clipped", "euclidean"])
+def test_bonus_is_calibrated_and_centred_on_the_tuned_dataset(pushes, metric):
+    reward = pushes.fit(metric=metric)
+    bonus = reward.bonus(pushes.simulated(TRUTH))
+    assert reward.weight == pytest.approx(0.4 * 0.5)
+    assert bonus.dtype == np.float32
+    assert bonus.mean() == pytest.approx(0, abs=0.005 * reward.weight)
+    assert bonus.std() == pytest.approx(reward.weight, rel=0.01)
+
+
+@pytest.mark.parametrize("metric", ["saturating", "clipped", "euclidean"])
+def test_bonus_is_bounded_and_pays_for_novelty(pushes, rng, metric):
+    reward = pushes.fit(metric=metric, bound=4.0)
+    bonus = reward.bonus(far_away(rng))
+    assert np.abs(bonus).max() <= 4.0 * reward.weight * (1 + 1e-6)
+    assert bonus.min() > 0
+
+
+def test_weight_dies_with_the_gap(pushes):
+    weights = [pushes.fit(before=friction).weight for friction in (NOMINAL, 0.25, 0.35, 0.45, 0.55, TRUTH)]
+    assert weights[0] == pytest.approx(0.2)
+    assert (np.diff(weights) <= 0).all()
+    assert weights[-1] < 0.03 * weights[0]
+
+
+def test_without_weight_there_is_no_bonus(pushes, rng):
+    reward = pushes.fit(kappa=0.0)
+    np.testing.assert_array_equal(reward.bonus(far_away(rng, 5)), np.zeros(5))
+
+
+def test_floor_is_what_noise_leaves_behind_a_perfect_simulator(pushes):
+    reward = pushes.fit(before=TRUTH)
+    assert reward.kl == pytest.approx(reward.kl_floor, abs=0.3 * reward.kl_floor)
+    assert 0 < reward.kl_floor < 0.1 * reward.kl_first
+
+
+def test_first_iteration_is_fully_open(pushes):
+    reward = pushes.fit(before=0.4, simulated_first=None)
+    assert reward.kl_first == reward.kl
+    assert reward.open_share == 1.0
+
+
+@pytest.mark.parametrize(
+    ("kl", "floor", "first", "share"),
+    [(1, 0, 2, 0.5), (3, 0, 2, 1), (0.1, 0.2, 2, 0), (-0.1, 0, 2, 0), (0.6, 0.2, 1.0, 0.5), (0.1, 0.1, 0.1, 0)],
+)
+def test_open_share(kl, floor, first, share):
+    assert open_share(kl, floor, first) == pytest.approx(share)
+
+
+def test_literal_eq3_is_kl_times_w1(pushes, reward, rng):
+    samples, scaler = pushes.simulated(0.3)[:50], reward.scaler
+    reference = scaler(pushes.simulated(TRUTH))
+    w1 = w1_of_added_sample(scaler(samples), reference, reward.transport.metric)
+    kl = kl_kde(pushes.real, pushes.simulated(NOMINAL), scaler=scaler)
+    np.testing.assert_allclose(reward.eq3(samples), kl * w1, rtol=1e-5)
+    assert reward.eq3_mean == pytest.approx(reward.eq3(pushes.simulated(TRUTH)).mean(), rel=1e-5)
+
+
+def test_reference_may_be_a_sample(pushes, reward):
+    sampled = pushes.fit(reference_samples=200, kl_samples=300)
+    assert sampled.transport.reference.shape == (200, 8)
+    assert sampled.transport.dataset_size == 600
+    samples = pushes.simulated(0.2)
+    assert np.corrcoef(sampled.score(samples), reward.score(samples))[0, 1] > 0.98
+    assert sampled.bonus(pushes.simulated(TRUTH)).mean() == pytest.approx(0, abs=0.005 * sampled.weight)
+
+
+def files_of(folder):
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+@pytest.mark.parametrize("metric", ["saturating", "euclidean"])
+def test_saved_and_loaded_it_is_the_same(pushes, tmp_path, metric):
+    reward = pushes.fit(metric=metric)
+    reward.save(tmp_path / "first")
+    loaded = InfoGapReward.load(tmp_path / "first")
+    loaded.save(tmp_path / "second")
+    assert files_of(tmp_path / "first") == files_of(tmp_path / "second")
+    assert set(files_of(tmp_path / "first")) == {"infogap.json", "reference.npz"}
+    samples = pushes.simulated(0.2)
+    np.testing.assert_array_equal(loaded.bonus(samples), reward.bonus(samples))
+    np.testing.assert_array_equal(loaded.eq3(samples), reward.eq3(samples))
+
+
+def test_the_same_seed_gives_the_same_bytes(pushes, tmp_path):
+    for name, seed in (("first", 1), ("second", 1), ("other", 2)):
+        pushes.fit(seed=seed, kl_samples=200, reference_samples=200).save(tmp_path / name)
+    assert files_of(tmp_path / "first") == files_of(tmp_path / "second")
+    assert files_of(tmp_path / "first") != files_of(tmp_path / "other")
+
+
+def test_damaged_files_are_explained(reward, tmp_path):
+    with pytest.raises(CalibrationError, match="Run this iteration's infogap stage again"):
+        InfoGapReward.load(tmp_path)
+    reward.save(tmp_path)
+    (tmp_path / "reference.npz").write_bytes((tmp_path / "reference.npz").read_bytes()[:100])
+    with pytest.raises(CalibrationError, match=r"expected infogap\.json and reference\.npz"):
+        InfoGapReward.load(tmp_path)
+
+
+def test_bad_data_are_explained(pushes):
+    few = Pushes(count=30)
+    with pytest.raises(CalibrationError, match=r"real: got 30 samples; expected at least 50\..*longer episodes"):
+        few.fit()
+    with pytest.raises(CalibrationError, match=r"real and simulated_before: got shapes \[600, 8\] and \[599, 8\]"):
+        fit_infogap(pushes.real, pushes.real[1:], pushes.real, NOISE, task_reward_std=1, rng=np.random.default_rng(0))
+    broken = pushes.simulated(TRUTH)
+    broken[3, 2] = np.inf
+    with pytest.raises(CalibrationError, match="simulated_first: got 1 rows with NaN or infinity, the first at row 3"):
+        pushes.fit(simulated_first=broken)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"kappa": -0.1}, "kappa: got -0.1"),
+        ({"skew": 1.5}, "skew: got 1.5"),
+        ({"metric": "manhattan"}, "'manhattan'; expected one of euclidean, clipped, saturating"),
+        ({"task_reward_std": np.nan}, "task_reward_std: got nan"),
+        ({"bound": 0.0}, "bound: got 0"),
+        ({"kl_samples": 3}, "kl_samples: got 3"),
+        ({"reference_samples": 3}, "reference_samples: got 3"),
+    ],
+)
+def test_bad_settings_are_explained(pushes, options, text):
+    with pytest.raises(ConfigError, match=text):
+        pushes.fit(**options)
+
+
+def test_a_broken_transition_does_not_become_a_reward(reward):
+    with pytest.raises(CalibrationError, match="InfoGap features: got 1 rows with NaN"):
+        reward.bonus(np.full((1, 8), np.nan))
