@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -14,22 +14,26 @@ from rich.table import Table
 from rsr.files import write_json
 
 Figure = float | int | bool | str
-Measure = Callable[[bool], Mapping[str, Figure]]
-"""Takes `quick` and returns named figures; units stand in the names."""
+Measure = Callable[..., Mapping[str, Figure]]
+"""Takes `quick` and what `run` was given as options; returns named figures, with units in their names."""
 
 
-def run(measure: Measure, description: str) -> None:
+def run(measure: Measure, description: str, **options: int) -> None:
     """Parse the command line, measure, print a table, and write one flat JSON object.
 
     Args:
         description: the benchmark's docstring; its first line becomes the help text and the table's title.
+        options: further whole numbers, `--name N`, with their defaults; passed to `measure` by name.
     """
     title = description.strip().splitlines()[0]
     parser = argparse.ArgumentParser(description=title)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here as one flat object")
     parser.add_argument("--quick", action="store_true", help="fewer repetitions; for a first look and for tests")
+    for name, default in options.items():
+        parser.add_argument(f"--{name}", type=int, default=default, metavar="N", help="default: %(default)s")
     arguments = parser.parse_args()
-    figures = {name: _plain(name, value) for name, value in measure(arguments.quick).items()}
+    chosen = {name: getattr(arguments, name) for name in options}
+    figures = {name: _plain(name, value) for name, value in measure(arguments.quick, **chosen).items()}
     Console().print(_table(title, figures))
     if arguments.json is not None:
         write_json(arguments.json, figures)
@@ -39,6 +43,13 @@ def median_seconds(function: Callable[[], object], repetitions: int) -> float:
     """Median wall time of a call, after one call to warm up: a busy machine disturbs it little."""
     function()
     return statistics.median(_seconds(function) for _ in range(repetitions))
+
+
+def best_seconds_in_turn(functions: Sequence[Callable[[], object]], rounds: int) -> list[float]:
+    """Shortest wall time of each call. They take turns, so that a busy machine disturbs all alike; one warm-up each."""
+    for function in functions:
+        function()
+    return [min(times) for times in zip(*([_seconds(f) for f in functions] for _ in range(rounds)), strict=True)]
 
 
 def _seconds(function: Callable[[], object]) -> float:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 
 from rsr.config import LoopConfig, parse_config
 from rsr.errors import ConfigError, RsrError
@@ -15,6 +16,7 @@ from rsr.workspace import Workspace
 from tasks import environment
 from tasks.campaign import DEFAULT_TABLE, Campaign, finished, opened
 from tasks.summary import as_table
+from tasks.watcher import watched
 
 
 def main(arguments: Sequence[str] | None = None, table: str = DEFAULT_TABLE) -> int:
@@ -22,34 +24,35 @@ def main(arguments: Sequence[str] | None = None, table: str = DEFAULT_TABLE) -> 
     chosen = _parser().parse_args(arguments)
     root = Path(chosen.workspace).resolve()
     environment.prepare(root)
+    complaints = Console(stderr=True, highlight=False, soft_wrap=True)
     try:
         with opened(root, table, _config(chosen)) as campaign:
             _check_seeds(campaign.workspace, chosen)
             _bring_up_to_date(campaign, chosen.iterations, table)
     except RsrError as error:
-        Console(stderr=True).print(f"[bold red]{type(error).__name__}[/] ", end="")
-        Console(stderr=True).print(str(error), markup=False, highlight=False, soft_wrap=True)
+        complaints.print(f"[bold red]{type(error).__name__}[/]", escape(str(error)))
         return 1
     except KeyboardInterrupt:
-        Console(stderr=True).print("Interrupted. The same command goes on from here.")
+        complaints.print("Interrupted. The same command goes on from here.")
         return 130
     return 0
 
 
 def _bring_up_to_date(campaign: Campaign, iterations: int, table: str) -> None:
-    console, began_s = Console(), time.perf_counter()
+    console, began_s = Console(highlight=False, soft_wrap=True), time.perf_counter()
     if finished(campaign, iterations):
-        console.print(f"Nothing to do: {iterations} iterations in {campaign.root} are up to date.", soft_wrap=True)
+        console.print(f"Nothing to do: {campaign.root} is up to date through iteration {iterations}.")
     else:
-        console.print(f"Real-Sim-Real in {campaign.root}; starting Prefect ...", soft_wrap=True)
+        console.print(f"Real-Sim-Real in {campaign.root}; starting Prefect ...")
         from flows.rsr_loop import rsr_loop
 
         environment.quieten()
-        rsr_loop(str(campaign.root), iterations, table)
+        with watched():
+            rsr_loop(str(campaign.root), iterations, table)
         console.print(f"Finished in {time.perf_counter() - began_s:.0f} s.")
     console.print(as_table(campaign.workspace.rows()))
     reports = campaign.workspace.iteration_dir(0).parent / "*" / "report.html"
-    console.print(f"Reports: {reports}", soft_wrap=True, highlight=False)
+    console.print(f"Reports: {reports}")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -142,9 +142,10 @@ def _explain(error: ValidationError, where: str) -> ConfigError:
             where=f"{where}: {'.'.join(parents) or 'top level'}",
             next_step=f"{hint}Correct or remove it.{more}",
         )
+    section = "a section of the form `{key: value}`"
     return ConfigError(
         got=repr(first["input"]),
-        expected=first["msg"].removeprefix("Input should be "),
+        expected=section if first["type"] == "model_type" else first["msg"].removeprefix("Input should be "),
         where=f"{where}: {'.'.join([*parents, key])}",
         next_step=f"Correct this value.{more}",
     )

@@ -7,12 +7,16 @@ import io
 import json
 import os
 import tempfile
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rsr.errors import WorkspaceError
+
+DAMAGED = (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile)
+"""What reading an absent, cut or altered JSON or .npz file can raise."""
 
 
 def write_bytes(path: Path, content: bytes) -> None:

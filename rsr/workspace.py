@@ -84,6 +84,10 @@ class Workspace:
     def report_path(self, iteration: int) -> Path:
         return self.iteration_dir(iteration) / "report.html"
 
+    def checkpoint_path(self, iteration: int) -> Path:
+        """What an interrupted training goes on from; of this machine, so neither git nor DVC keeps it."""
+        return self.iteration_dir(iteration) / ".training.npz"
+
     def frozen_path(self, iteration: int) -> Path:
         return self.iteration_dir(iteration) / "params.yaml"
 

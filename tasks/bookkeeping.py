@@ -66,7 +66,7 @@ def initialise(root: Path) -> None:
 
 
 def stale(root: Path) -> set[str]:
-    """Name the stages that `dvc repro` would run, and data.dvc if it disagrees with the data; what `dvc status` says."""
+    """Name what `dvc status` does: stages that `dvc repro` would run, and data.dvc if it disagrees with the data."""
     with _opened(root) as repo:
         return set(repo.status())
 
@@ -121,9 +121,17 @@ def record(root: Path, session: Path) -> None:
     """Add one session to data.dvc; other sessions are not read again.
 
     Without `relink` the workspace's files are never moved: until data.dvc is written they are the only named copy.
+    `Repo.add` would do, but for the first session it forgets the size, which `dvc repro` later adds to data.dvc.
     """
-    with _opened(root) as repo:
-        repo.add([str(session)], relink=False)
+    from dvc.repo import lock_repo
+
+    with _opened(root) as repo, lock_repo(repo):
+        (stage,) = repo.stage.collect(f"{_DATA}.dvc")
+        (out,) = stage.outs
+        stage.add_outs(str(session), relink=False)
+        if out.meta.size is None:
+            out.meta.size = sum((root / _DATA).joinpath(*key).stat().st_size for key, _, _ in out.get_obj())
+        stage.dump()
 
 
 def restore_recording(root: Path, session: Path) -> None:
@@ -172,21 +180,37 @@ def push(root: Path) -> bool:
         return True
 
 
-def unreadable_ledgers(root: Path) -> list[str]:
-    """Name those of dvc.lock and data.dvc that were torn while DVC wrote them."""
-    from dvc.dvcfile import Lockfile, load_file
-    from dvc.exceptions import DvcException
-
-    torn = []
+def torn_ledgers(root: Path) -> list[str]:
+    """Name those of dvc.lock and data.dvc that a killed DVC left half-written: it does not write them atomically."""
     with _opened(root) as repo:
-        for name, load in (("dvc.lock", Lockfile(repo, str(root / "dvc.lock")).load), ("data.dvc", None)):
-            if not (root / name).exists():
-                continue
-            try:
-                load() if load else load_file(repo, str(root / name)).stage
-            except DvcException:
-                torn.append(name)
-    return torn
+        return [name for name in ("dvc.lock", f"{_DATA}.dvc") if Path(name).exists() and _is_torn(repo, name)]
+
+
+def _is_torn(repo: Repo, ledger: str) -> bool:
+    from dvc.dvcfile import Lockfile, load_file
+
+    if not Path(ledger).read_bytes().endswith(b"\n"):
+        return True
+    try:
+        if ledger == "dvc.lock":
+            Lockfile(repo, ledger).load()
+        else:
+            load_file(repo, ledger).stage.outs[0]
+    except Exception:  # what DVC makes of half a file ranges from its own errors to KeyError
+        return True
+    return False
+
+
+def sweep_cache(root: Path) -> None:
+    """Remove what a killed DVC left unfinished in its cache; an empty folder among its runs makes the next one fail."""
+    from dvc.repo import lock_repo
+
+    with _opened(root) as repo, lock_repo(repo):  # whoever writes there holds this lock
+        runs = Path(repo.stage_cache.cache_dir)
+        for leftover in [*Path(repo.cache.local.path).rglob("*.tmp"), *runs.rglob("*.tmp")]:
+            leftover.unlink(missing_ok=True)
+        for folder in [path for path in runs.glob("*/*") if not any(path.iterdir())]:
+            folder.rmdir()
 
 
 def forget_dead_holder(root: Path, pid: int | None) -> None:
@@ -197,6 +221,8 @@ def forget_dead_holder(root: Path, pid: int | None) -> None:
     from dvc.lock import LockError, make_lock
 
     path = root / ".dvc" / "tmp" / "rwlock"
+    if not path.exists():
+        return
     try:
         with make_lock(str(path.with_name("rwlock.lock")), tmp_dir=str(path.parent)):
             _drop(path, pid)
@@ -205,8 +231,6 @@ def forget_dead_holder(root: Path, pid: int | None) -> None:
 
 
 def _drop(path: Path, pid: int | None) -> None:
-    if not path.exists():
-        return
     try:
         users = json.loads(path.read_text())
         reads = {name: [who for who in readers if who["pid"] != pid] for name, readers in users.get("read", {}).items()}

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rsr.config import LoopConfig
-from rsr.steps import StepTable, reason_to_stop
-from rsr.workspace import Workspace
+from rsr.steps import LAUNCHER_FILE, StepTable, reason_to_stop
+from rsr.workspace import CHAIN_FILE, Workspace
 from tasks import bookkeeping, versions
 from tasks.locking import held, is_held
 from tasks.recovery import recover
@@ -32,8 +32,8 @@ class Campaign:
 
     def versioned_files(self, iteration: int) -> list[Path]:
         """List what git shall keep after an iteration: only files that the loop wrote, nobody's notes beside them."""
-        ledgers = [self.workspace.chain_path, self.root / "dvc.lock", self.root / "data.dvc", self.root / "dvc.yaml"]
-        files = [*ledgers, *self._files_of(0), *self._files_of(iteration)]
+        names = (CHAIN_FILE, "dvc.lock", "data.dvc", "dvc.yaml", LAUNCHER_FILE)
+        files = [*(self.root / name for name in names), *self._files_of(0), *self._files_of(iteration)]
         return [path for path in files if path.exists()]
 
     def _files_of(self, iteration: int) -> list[Path]:

@@ -16,9 +16,7 @@ from pathlib import Path
 
 from rsr.errors import WorkspaceError
 from rsr.files import cannot_write
-
-LOOP_VARIABLE = "RSR_LOOP"
-"""Environment variable that every child of a loop inherits: whose child it is."""
+from tasks.watcher import LOOP_VARIABLE
 
 _held: dict[Path, int] = {}
 """Workspaces that this process holds, and by which thread: the system's lock does not tell threads apart."""

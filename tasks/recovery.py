@@ -5,12 +5,11 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import psutil
-
 from rsr.errors import RsrError
 from rsr.files import write_text
 from tasks import bookkeeping, versions
-from tasks.locking import LOOP_VARIABLE, Holder
+from tasks.locking import Holder
+from tasks.watcher import end_marked
 
 
 def recover(root: Path, dead: Holder | None) -> None:
@@ -19,31 +18,13 @@ def recover(root: Path, dead: Holder | None) -> None:
     What the steps themselves left needs no care here: a stage that is not in dvc.lock is done again, a session that
     is not in data.dvc is added.
     """
-    end_orphans(root)
+    # We hold the workspace, so any other process that bears its mark belongs to a loop that is gone.
+    end_marked(lambda mark: mark.partition(":")[2] == str(root))
     versions.clear_dead_locks(root)
     bookkeeping.forget_dead_holder(root, dead.pid if dead else None)
     mend_ledgers(root)
+    bookkeeping.sweep_cache(root)
     sweep(root)
-
-
-def end_orphans(root: Path) -> None:
-    """End the children that a killed loop left running here: Prefect's server, workers of a step.
-
-    We hold the workspace, so any other process that bears its mark belongs to a loop that is gone.
-    """
-    orphans = [process for process in psutil.process_iter() if _bears_mark(process, root)]
-    for process in orphans:
-        process.terminate()
-    for process in psutil.wait_procs(orphans, timeout=5)[1]:
-        process.kill()
-
-
-def _bears_mark(process: psutil.Process, root: Path) -> bool:
-    try:
-        mark = process.environ().get(LOOP_VARIABLE, "")
-    except psutil.Error:
-        return False
-    return mark.partition(":")[2] == str(root) and process.pid != psutil.Process().pid
 
 
 def mend_ledgers(root: Path) -> None:
@@ -52,7 +33,7 @@ def mend_ledgers(root: Path) -> None:
     Nothing is lost by it: DVC's cache gives back the stages that the older file does not know, and sessions are
     still in their folders.
     """
-    for name in bookkeeping.unreadable_ledgers(root):
+    for name in bookkeeping.torn_ledgers(root):
         text = versions.committed_version(root, name)
         if text is None:
             (root / name).unlink()
@@ -62,10 +43,10 @@ def mend_ledgers(root: Path) -> None:
 
 def sweep(root: Path) -> None:
     """Finish or remove what an interrupted writer left beside its target (see rsr.files and rsr.sessions)."""
-    for folder in ("data", "iterations", "."):
-        found = (root / folder).glob(".*.part") if folder == "." else (root / folder).rglob(".*.part")
-        for leftover in sorted(found):
-            _finish_or_remove(leftover)
+    everywhere = [path for folder in ("data", "iterations") for path in (root / folder).rglob(".*.part")]
+    beside = [path for folder in (".", ".rsr", "bin", ".dvc/tmp") for path in (root / folder).glob(".*.part")]
+    for leftover in sorted({*everywhere, *beside}):
+        _finish_or_remove(leftover)
 
 
 def _finish_or_remove(leftover: Path) -> None:

@@ -14,6 +14,7 @@ from prefect.client.schemas.objects import State, TaskRun
 from prefect.states import Completed
 from prefect.tasks import exponential_backoff
 
+from rsr.errors import WorkspaceError
 from tasks import actions, bookkeeping
 from tasks.bookkeeping import Outcome
 from tasks.campaign import Campaign
@@ -26,6 +27,12 @@ _PATIENT: dict[str, Any] = {**_PLAIN, "retries": 2, "retry_delay_seconds": expon
 def _lost_connection(_: Task, __: TaskRun, state: State) -> bool:
     """Retry only what may mend itself: a wrong result does not become right by repetition."""
     return isinstance(state.result(raise_on_failure=False), (ConnectionError, TimeoutError))
+
+
+def _git_was_busy(_: Task, __: TaskRun, state: State) -> bool:
+    """A person's git, or their editor's, takes the index for a moment."""
+    error = state.result(raise_on_failure=False)
+    return isinstance(error, WorkspaceError) and ".lock" in error.got
 
 
 def _shown(outcome: Outcome) -> State:
@@ -55,7 +62,13 @@ def collect(campaign: Campaign, iteration: int) -> State:
     return _shown(actions.collect(campaign, iteration))
 
 
-@task(task_run_name="version {iteration}", **_PLAIN)
+@task(
+    task_run_name="version {iteration}",
+    retries=3,
+    retry_delay_seconds=2,
+    retry_condition_fn=_git_was_busy,
+    **_PLAIN,
+)
 def version(campaign: Campaign, iteration: int) -> None:
     """Commit and tag the iteration, and show it in Prefect's UI."""
     actions.version(campaign, iteration)
@@ -64,7 +77,7 @@ def version(campaign: Campaign, iteration: int) -> None:
     create_markdown_artifact(key=f"iteration-{iteration:03d}", markdown=as_markdown(campaign, iteration))
 
 
-@task(**_PATIENT)
+@task(task_run_name="push", **_PATIENT)
 def push(campaign: Campaign) -> bool:
     """Send everything to DVC's remote, where one is configured."""
     return bookkeeping.push(campaign.root)

@@ -17,9 +17,9 @@ _COLUMNS = ("iteration", "kl_x", "kl_y", "gap_before", "gap_after", "success_sim
 
 def as_table(rows: Sequence[Row]) -> Table:
     """One line an iteration, the figures that say whether the gap closes."""
-    table = Table(title="Real-Sim-Real")
+    table = Table()
     for column in _COLUMNS:
-        table.add_column(column, justify="right")
+        table.add_column(column.replace("_", "\n"), justify="right", no_wrap=True)
     for row in rows:
         table.add_row(*(_text(row.get(column)) for column in _COLUMNS))
     return table
@@ -49,4 +49,4 @@ def as_markdown(campaign: Campaign, iteration: int) -> str:
 def _text(value: Any) -> str:
     if value is None:
         return "-"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{value:.3g}" if isinstance(value, float) else str(value)

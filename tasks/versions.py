@@ -37,15 +37,14 @@ def initialise(root: Path) -> None:
 
 
 def commit(root: Path, message: str, paths: list[Path], tag: str | None = None) -> None:
-    """Commit these files, whatever else is staged or edited, and set the tag on the commit."""
+    """Commit these files, whatever else is staged or edited. A tag is set once: it marks when this was first done."""
     names = [path.relative_to(root).as_posix() for path in paths]
     if _changed(root, names):
+        clear_dead_locks(root)
         git(root, "add", "--", *names)
         identity = () if _has_identity(root) else _FALLBACK_IDENTITY
         git(root, *identity, *_UNATTENDED, "commit", "--quiet", "--no-verify", "-m", message, "--", *names)
-        if tag:
-            git(root, *_UNATTENDED, "tag", "--force", tag)
-    elif tag and not _tagged(root, tag):
+    if tag and not _tagged(root, tag):
         git(root, *_UNATTENDED, "tag", tag)
 
 

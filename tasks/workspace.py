@@ -31,10 +31,11 @@ _WRITTEN = (
 _LEAST_FREE_BYTES = 100_000_000
 
 _GITIGNORE = """\
-# recordings (data.dvc lists them), this machine's state of the loop, Prefect's history
+# recordings (data.dvc lists them), this machine's state of the loop, Prefect's history, unfinished training
 /data
 /.rsr
 /.prefect
+/iterations/*/.training*
 """
 _DVCIGNORE = """\
 # files being written, and folders in which there is nothing for DVC

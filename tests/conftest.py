@@ -6,6 +6,10 @@ import errno
 import os
 import socket
 import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 
 _LOCAL = {None, "", "localhost", "127.0.0.1", "::1", "0.0.0.0", "::", socket.gethostname()}
 
@@ -13,6 +17,10 @@ for _name in ("PREFECT_API_URL", "PREFECT_API_KEY", "PREFECT_PROFILE"):
     os.environ.pop(_name, None)
 os.environ["PREFECT_SERVER_ANALYTICS_ENABLED"] = "false"
 os.environ["DVC_NO_ANALYTICS"] = "1"
+
+# Processes that tests start find the toy loop (tests/toy) and this checkout, whatever folder they run in.
+_TESTS = Path(__file__).resolve().parent
+os.environ["PYTHONPATH"] = os.pathsep.join([str(_TESTS), str(_TESTS.parent)])
 
 
 def _refuse_network(event: str, arguments: tuple) -> None:
@@ -29,3 +37,13 @@ def _refuse_network(event: str, arguments: tuple) -> None:
 
 
 sys.addaudithook(_refuse_network)
+
+
+@pytest.fixture(scope="session")
+def prefect_server() -> Iterator[str]:
+    """One Prefect server for all tests that need one; yields its address, for the processes that they start."""
+    from prefect.settings import PREFECT_API_URL
+    from prefect.testing.utilities import prefect_test_harness
+
+    with prefect_test_harness(server_startup_timeout=180):
+        yield PREFECT_API_URL.value()

@@ -48,7 +48,7 @@ class Evidence:
     Args:
         gap_before, gap_after: with the prior's mean and with the estimate, on the held-out episodes.
         channels: channel -> (before, after), RMS on the held-out episodes, each in its own unit.
-        fitted, held_out: episode indices.
+        fitted, held_out: episode indices, counted over all sessions one after the other.
     """
 
     gap_before: float
@@ -57,6 +57,21 @@ class Evidence:
     channels: Mapping[str, tuple[float, float]]
     fitted: tuple[int, ...]
     held_out: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Replays:
+    """A few held-out episodes in the gap channel: as recorded, and as replayed with the prior's mean and the estimate.
+
+    Args:
+        episode: [n], episode indices as in `Evidence.held_out`.
+        real, before, after: [n, T + 1, width]; shorter episodes stay at their last row.
+    """
+
+    episode: np.ndarray
+    real: np.ndarray
+    before: np.ndarray
+    after: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -76,6 +91,7 @@ class Calibration:
     evidence: Evidence
     trace: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)))
     warnings: tuple[str, ...] = ()
+    replays: Replays | None = None
 
     def vector(self) -> np.ndarray:
         """[P] in physical units, order of the scenario's parameter space."""
@@ -83,6 +99,8 @@ class Calibration:
 
 
 class Calibrator(Protocol):
+    """Deterministic: equal arguments give an equal calibration. The estimate and its interval respect the bounds."""
+
     def fit(
         self, scenario: Scenario, sessions: tuple[Session, ...], prior: Prior, seed: int, advance: Advance
     ) -> Calibration: ...

@@ -80,7 +80,8 @@ class Loss:
 def channel_scales(scenario: Scenario) -> dict[str, float]:
     """What a difference of each channel is measured in: its noise and the model's expected error, in the channel's unit."""
     return {
-        observed.channel.name: float(np.hypot(1.0, MODEL_ERROR_NOISES) * observed.noise) for observed in scenario.observed
+        observed.channel.name: float(np.hypot(1.0, MODEL_ERROR_NOISES) * observed.noise)
+        for observed in scenario.observed
     }
 
 

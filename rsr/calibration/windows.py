@@ -7,11 +7,11 @@ a second it is nearly convex. So parameters are fitted on windows.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rsr.scenarios import Scenario, difference
+from rsr.scenarios import Observed, Scenario, difference
 from rsr.sessions import Episode
 
 MOVED_NOISES = 6.0
@@ -49,9 +49,13 @@ class Windows:
     def take(self, chosen: np.ndarray) -> Windows:
         """Keep some of the windows, by index."""
         real = {name: values[chosen] for name, values in self.real.items()}
-        return Windows(
-            self.starts[chosen], self.commands[chosen], real, self.episode[chosen], self.first_row[chosen]
-        )
+        return Windows(self.starts[chosen], self.commands[chosen], real, self.episode[chosen], self.first_row[chosen])
+
+    def shortened(self, steps: int) -> Windows:
+        """The same windows, broken off after some control steps."""
+        left_out = max(0, self.steps - steps)
+        commands = self.commands[:, : self.commands.shape[1] - left_out]
+        return replace(self, commands=commands, real={name: values[:, :steps] for name, values in self.real.items()})
 
 
 def first_start(scenario: Scenario, episode: Episode, steps: int) -> int:
@@ -74,16 +78,24 @@ def cut(scenario: Scenario, episodes: Sequence[Episode], steps: int, stride: int
         for row in range(first_start(scenario, episode, steps), len(episode) - steps, stride)
     ]
     states = [scenario.states(episode) for episode in episodes]
-    names = [observed.channel.name for observed in scenario.observed]
-    pieces = {name: [episodes[i][name][row + 1 : row + steps + 1] for i, row in places] for name in names}
-    commands = [commands_from(scenario, episodes[i], row, steps) for i, row in places]
+    commands = [commands_from(scenario, episodes[index], row, steps) for index, row in places]
+    total, inputs = scenario.history_steps + steps, scenario.base_model.nu
     return Windows(
-        starts=np.array([states[i][row] for i, row in places]).reshape(-1, scenario.state_size),
-        commands=np.array(commands).reshape(len(places), -1, scenario.base_model.nu),
-        real={name: np.array(piece).reshape(len(places), steps, -1) for name, piece in pieces.items()},
-        episode=np.array([i for i, _ in places], int),
+        starts=np.array([states[index][row] for index, row in places]).reshape(-1, scenario.state_size),
+        commands=np.array(commands).reshape(len(places), total, inputs),
+        real={each.channel.name: _measured(each, episodes, places, steps) for each in scenario.observed},
+        episode=np.array([index for index, _ in places], int),
         first_row=np.array([row for _, row in places], int),
     )
+
+
+def _measured(
+    observed: Observed, episodes: Sequence[Episode], places: Sequence[tuple[int, int]], steps: int
+) -> np.ndarray:
+    """Rows [W, steps, width] of one channel that follow each start."""
+    name = observed.channel.name
+    rows = [episodes[index][name][row + 1 : row + steps + 1] for index, row in places]
+    return np.array(rows).reshape(len(places), steps, observed.channel.width)
 
 
 def motion(scenario: Scenario, windows: Windows) -> dict[str, np.ndarray]:

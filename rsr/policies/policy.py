@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from rsr.errors import PolicyError
-from rsr.files import read_arrays, read_json, write_arrays, write_json
+from rsr.files import DAMAGED, read_arrays, read_json, write_arrays, write_json
 from rsr.policies import tool_plane
 from rsr.scenarios.push_cube import task
 
@@ -76,7 +76,7 @@ class Policy:
             arrays = read_arrays(folder / _ARRAYS)
             layers = tuple((arrays[f"weight{i}"], arrays[f"bias{i}"]) for i in range(card["layers"]))
             normaliser = Normaliser(arrays["mean"], arrays["variance"], card["limit"])
-        except (OSError, ValueError, KeyError) as error:
+        except DAMAGED as error:
             raise PolicyError(
                 got=f"{type(error).__name__}: {error}",
                 expected=f"{_ARRAYS} and {_CARD} of one policy",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,12 @@ from typing import Any
 import numpy as np
 import torch
 from stable_baselines3 import PPO
-from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 from stable_baselines3.common.vec_env import VecNormalize
 
 from rsr.errors import PolicyError
-from rsr.files import read_arrays, write_arrays, write_json
+from rsr.files import DAMAGED, read_arrays, write_arrays, write_json
+from rsr.policies.checkpoint import ROLLOUTS_BETWEEN, Checkpoint, Learner, fingerprint
 from rsr.policies.policy import Normaliser, Policy
 from rsr.policies.vec_env import Bonus, PushCubeVecEnv, ToolPlaneVecEnv
 from rsr.progress import Advance
@@ -70,7 +72,7 @@ def load_state(folder: Path) -> dict[str, np.ndarray]:
     """Read what `train` needs to go on from a saved policy."""
     try:
         return read_arrays(folder / _STATE)
-    except (OSError, ValueError) as error:
+    except DAMAGED as error:
         raise PolicyError(
             got=f"{type(error).__name__}: {error}",
             expected=f"{_STATE}, written when the policy was trained",
@@ -87,32 +89,47 @@ def train(
     advance: Advance,
     state: dict[str, np.ndarray] | None = None,
     bonus: Bonus | None = None,
+    checkpoint: Path | None = None,
 ) -> Trained:
     """Train in the simulator with parameters [P].
 
     Args:
         state: of an earlier training to go on from (`load_state`); from scratch where None.
-        bonus: reward to add to the task's, such as InfoGap.
+        bonus: reward to add to the task's, such as InfoGap; a function of its arguments alone.
+        checkpoint: file to keep the unfinished training in. Where a killed one of the same scenario, settings, seed,
+            state and bonus left it, training goes on from there to the same result; removed at the end.
     """
     torch.set_num_threads(1)  # small networks: a second thread costs more than it gives, and sums stay in one order
-    envs = PushCubeVecEnv(scenario, params, settings.copies, seed, bonus=bonus)
-    normalised = VecNormalize(ToolPlaneVecEnv(envs), gamma=settings.gamma, clip_obs=_OBSERVATION_LIMIT)
-    model = _learner(normalised, settings, seed)
-    if state is not None:
-        _restore(model, normalised, state, settings.continued_std)
-    recorder = _Recorder(settings.train_steps, advance)
-    try:
-        model.learn(settings.train_steps, callback=recorder)
-    finally:
-        envs.close()
+    with closing(PushCubeVecEnv(scenario, params, settings.copies, seed, bonus=bonus)) as envs:
+        learner = _learner(envs, settings, seed)
+        if state is not None:
+            _go_on_from(learner, state, settings.continued_std)
+        kept = None
+        if checkpoint is not None:
+            kept = Checkpoint(checkpoint, fingerprint(scenario, params, settings, seed, state, bonus))
+            kept.resume(learner)
+        _learn(learner, settings, advance, kept)
+    if kept is not None:
+        kept.remove()
     card = {"settings": {**asdict(settings), "hidden": list(settings.hidden)}, "seed": seed, "algorithm": "PPO"}
-    return Trained(_policy(scenario, model, normalised, card), _state(model, normalised), recorder.curve)
+    return Trained(_policy(scenario, learner, card), learner.knowledge(), learner.curve)
 
 
-def _learner(envs: VecNormalize, settings: PPOSettings, seed: int) -> PPO:
-    return PPO(
+def _learn(learner: Learner, settings: PPOSettings, advance: Advance, kept: Checkpoint | None) -> None:
+    """Learn what is left to learn. SB3 resets neither counters nor world when told that this is a continuation."""
+    model = learner.model
+    callbacks: list[BaseCallback] = [_Recorder(learner.curve, settings.train_steps, advance)]
+    if kept is not None:
+        callbacks.append(_Keeper(kept, learner))
+    model.learn(settings.train_steps - model.num_timesteps, CallbackList(callbacks), reset_num_timesteps=False)
+
+
+def _learner(envs: PushCubeVecEnv, settings: PPOSettings, seed: int) -> Learner:
+    plane = ToolPlaneVecEnv(envs)
+    normaliser = VecNormalize(plane, gamma=settings.gamma, clip_obs=_OBSERVATION_LIMIT)
+    model = PPO(
         "MlpPolicy",
-        envs,
+        normaliser,
         n_steps=settings.rollout_steps,
         batch_size=settings.batch_size,
         n_epochs=settings.epochs,
@@ -122,45 +139,28 @@ def _learner(envs: VecNormalize, settings: PPOSettings, seed: int) -> PPO:
         device="cpu",
         policy_kwargs={"net_arch": list(settings.hidden), "log_std_init": float(np.log(settings.exploration_std))},
     )
+    return Learner(model, normaliser, plane, [])
 
 
-def _state(model: PPO, envs: VecNormalize) -> dict[str, np.ndarray]:
-    weights = {f"net.{name}": tensor.numpy().copy() for name, tensor in model.policy.state_dict().items()}
-    statistics = {
-        "observation.mean": envs.obs_rms.mean,
-        "observation.variance": envs.obs_rms.var,
-        "observation.count": np.array(envs.obs_rms.count),
-        "return.mean": np.array(envs.ret_rms.mean),
-        "return.variance": np.array(envs.ret_rms.var),
-        "return.count": np.array(envs.ret_rms.count),
-    }
-    return {**weights, **statistics}
-
-
-def _restore(model: PPO, envs: VecNormalize, state: dict[str, np.ndarray], least_std: float) -> None:
-    weights = {name[4:]: torch.from_numpy(array) for name, array in state.items() if name.startswith("net.")}
-    model.policy.load_state_dict(weights)
+def _go_on_from(learner: Learner, state: dict[str, np.ndarray], least_std: float) -> None:
+    learner.take_over(state)
     with torch.no_grad():
-        model.policy.log_std.clamp_(min=float(np.log(least_std)))
-    for statistics, name in ((envs.obs_rms, "observation"), (envs.ret_rms, "return")):
-        statistics.mean = state[f"{name}.mean"]
-        statistics.var = state[f"{name}.variance"]
-        statistics.count = float(state[f"{name}.count"])
+        learner.model.policy.log_std.clamp_(min=float(np.log(least_std)))
 
 
-def _policy(scenario: Scenario, model: PPO, envs: VecNormalize, card: dict[str, Any]) -> Policy:
-    weights = {name: tensor.numpy().copy() for name, tensor in model.policy.state_dict().items()}
+def _policy(scenario: Scenario, learner: Learner, card: dict[str, Any]) -> Policy:
+    weights = {name: tensor.numpy().copy() for name, tensor in learner.model.policy.state_dict().items()}
     layers = tuple((weights[f"{name}.weight"], weights[f"{name}.bias"]) for name in _LAYERS)
-    normaliser = Normaliser(envs.obs_rms.mean.copy(), envs.obs_rms.var.copy(), _OBSERVATION_LIMIT)
-    return Policy(scenario.name, normaliser, layers, card)
+    seen = learner.observation_statistics
+    return Policy(scenario.name, Normaliser(seen.mean.copy(), seen.var.copy(), _OBSERVATION_LIMIT), layers, card)
 
 
 class _Recorder(BaseCallback):
     """Notes the learning curve and moves the progress bar, once a rollout."""
 
-    def __init__(self, total: int, advance: Advance) -> None:
+    def __init__(self, curve: list[dict[str, float]], total: int, advance: Advance) -> None:
         super().__init__()
-        self.curve: list[dict[str, float]] = []
+        self._curve = curve
         self._total = total
         self._advance = advance
 
@@ -177,5 +177,23 @@ class _Recorder(BaseCallback):
             "mean_return": float(np.mean([episode["r"] for episode in episodes])),
             "success": float(np.mean(successes)),
         }
-        self.curve.append(row)
+        self._curve.append(row)
         self._advance(self.num_timesteps / self._total, f"success {row['success']:.0%} while exploring")
+
+
+class _Keeper(BaseCallback):
+    """Writes the checkpoint where a rollout starts: after an update, before anything new is drawn."""
+
+    def __init__(self, checkpoint: Checkpoint, learner: Learner) -> None:
+        super().__init__()
+        self._checkpoint = checkpoint
+        self._learner = learner
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_start(self) -> None:
+        model = self._learner.model
+        rollouts = model.num_timesteps // (model.n_steps * model.n_envs)
+        if rollouts > 0 and rollouts % ROLLOUTS_BETWEEN == 0:
+            self._checkpoint.save(self._learner)

@@ -1,7 +1,8 @@
-"""A Stable-Baselines3 VecEnv whose copies advance in one `mujoco.rollout` call, and the tool-plane action head on it."""
+"""A Stable-Baselines3 VecEnv whose copies advance in one `mujoco.rollout` call, and the tool-plane action head."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 
 from rsr.policies import tool_plane
+from rsr.policies.env import action_space, observation_space
 from rsr.policies.world import MeasurementNoise, World
 from rsr.scenarios import Scenario
 from rsr.scenarios.push_cube import task
@@ -39,10 +41,8 @@ class PushCubeVecEnv(VecEnv):
         stagger: bool = True,
         noisy: bool = True,
     ) -> None:
-        observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (task.OBSERVATION_SIZE,), np.float32)
-        action_space = gymnasium.spaces.Box(-1.0, 1.0, (task.ACTION_SIZE,), np.float32)
         self.render_mode = None
-        super().__init__(count, observation_space, action_space)
+        super().__init__(count, observation_space(), action_space())
         self.world = World.simulated(scenario, params, count, threads)
         self.bonus = bonus
         self._scenario = scenario
@@ -100,6 +100,23 @@ class PushCubeVecEnv(VecEnv):
                 "episode": {"r": float(self._return[i]), "l": int(self._age[i]), "t": 0.0},
             }
 
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """Everything that the coming steps depend on, copied."""
+        return {
+            **self.world.snapshot(),
+            "age": self._age.copy(),
+            "return": self._return.copy(),
+            "observation": self._observation.copy(),
+            "generator": np.array(json.dumps(self._rng.bit_generator.state)),
+        }
+
+    def restore(self, snapshot: dict[str, np.ndarray]) -> None:
+        """Undo `snapshot`."""
+        self.world.restore(snapshot)
+        self._age, self._return = snapshot["age"].copy(), snapshot["return"].copy()
+        self._observation = snapshot["observation"].copy()
+        self._rng.bit_generator.state = json.loads(str(snapshot["generator"]))  # the noise draws from it, too
+
     def close(self) -> None:
         self.world.close()
 
@@ -124,17 +141,27 @@ class PushCubeVecEnv(VecEnv):
 class ToolPlaneVecEnv(VecEnvWrapper):
     """Lets a learner choose the fingertip's velocity in the plane; the analytic head makes six displacements of it."""
 
-    def __init__(self, venv: VecEnv) -> None:
-        super().__init__(venv, action_space=gymnasium.spaces.Box(-1.0, 1.0, (2,), np.float32))
-        self._last = np.zeros((venv.num_envs, task.OBSERVATION_SIZE), np.float32)
+    def __init__(self, envs: PushCubeVecEnv) -> None:
+        super().__init__(envs, action_space=gymnasium.spaces.Box(-1.0, 1.0, (2,), np.float32))
+        self._envs = envs
+        self._last = np.zeros((envs.num_envs, task.OBSERVATION_SIZE), np.float32)
 
     def reset(self) -> np.ndarray:
-        self._last = self.venv.reset()
+        self._last = self._envs.reset()
         return self._last
 
     def step_async(self, actions: np.ndarray) -> None:
-        self.venv.step_async(tool_plane.displacements(self._last, actions))
+        self._envs.step_async(tool_plane.displacements(self._last, actions))
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
-        self._last, reward, done, infos = self.venv.step_wait()
+        self._last, reward, done, infos = self._envs.step_wait()
         return self._last, reward, done, infos
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """Everything that the coming steps depend on; the last observation is the environment's own."""
+        return self._envs.snapshot()
+
+    def restore(self, snapshot: dict[str, np.ndarray]) -> None:
+        """Undo `snapshot`."""
+        self._envs.restore(snapshot)
+        self._last = snapshot["observation"].copy()

@@ -95,6 +95,14 @@ class World:
         )
         self._full = self._trajectory[:, -1].copy()
 
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """Everything that the coming steps depend on, copied."""
+        return {"full": self._full.copy(), "commands": self._commands.copy(), "target": self.target.copy()}
+
+    def restore(self, snapshot: dict[str, np.ndarray]) -> None:
+        """Undo `snapshot`."""
+        self._full, self._commands, self.target = (snapshot[name].copy() for name in ("full", "commands", "target"))
+
     @property
     def setpoint(self) -> np.ndarray:
         """[B, 6], the newest command."""

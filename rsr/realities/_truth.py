@@ -9,12 +9,12 @@ import numpy as np
 from rsr.randomness import generator
 
 _RANGES = {
-    "table_friction": (0.045, 0.08),
+    "table_friction": (0.05, 0.09),
     "finger_friction": (0.15, 0.35),
     "cube_mass": (0.25, 0.45),
     "joint_damping": (1.5, 3.0),
-    "actuator_gain": (0.30, 0.45),
-    "control_delay": (0.095, 0.12),
+    "actuator_gain": (0.35, 0.50),
+    "control_delay": (0.09, 0.115),
     "contact_softness": (0.02, 0.03),
 }
 

@@ -30,13 +30,13 @@ class SafetyEnvelope:
         Returns:
             what may be sent [B, 6], and the share of the command that was cut [B], 0 where nothing was.
         """
-        finite = np.isfinite(wanted).all(axis=1)
+        finite = np.all(np.isfinite(wanted), axis=1)
         asked = np.where(finite[:, None], wanted, previous)
         reach = self.max_speed_rad_s * dt_s
         sent = np.clip(asked, previous - reach, previous + reach)
         sent = np.clip(sent, kinematics.JOINT_LOWER_RAD, kinematics.JOINT_UPPER_RAD)
         tip = kinematics.fingertip(sent)
-        inside = ((tip >= self.workspace_lower_m) & (tip <= self.workspace_upper_m)).all(axis=1)
+        inside = np.all((tip >= self.workspace_lower_m) & (tip <= self.workspace_upper_m), axis=1)
         sent = np.where(inside[:, None], sent, previous)
         change = np.abs(asked - previous).sum(axis=1)
         cut = np.abs(asked - sent).sum(axis=1)

@@ -1,18 +1,28 @@
-"""Robot problems: MJCF scenes, channels, tunable parameters, residuals. May import `rsr.sessions` only."""
+"""Robot problems: MJCF scenes, channels, tunable parameters, residuals, metrics. May import `rsr.sessions` only.
+
+A scenario is a YAML file and an MJCF; `docs/scenarios.md` explains every key.
+"""
 
 from rsr.scenarios.loading import built_in_scenarios, load_scenario
+from rsr.scenarios.metrics import Evaluation, Metric
 from rsr.scenarios.parameters import Parameter, ParameterSpace
 from rsr.scenarios.residuals import difference, residuals, rms
-from rsr.scenarios.scenario import Observed, Scenario
+from rsr.scenarios.scenario import Observed, RecordedVelocity, Scenario
+from rsr.scenarios.starts import Start, starts_of
 
 __all__ = [
+    "Evaluation",
+    "Metric",
     "Observed",
     "Parameter",
     "ParameterSpace",
+    "RecordedVelocity",
     "Scenario",
+    "Start",
     "built_in_scenarios",
     "difference",
     "load_scenario",
     "residuals",
     "rms",
+    "starts_of",
 ]

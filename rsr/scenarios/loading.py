@@ -8,16 +8,23 @@ from pathlib import Path
 from typing import Any
 
 import mujoco
-import numpy as np
 import yaml
 
 from rsr.errors import ConfigError, ScenarioError
-from rsr.scenarios.bindings import Binding, bind, element_id, free_joint_slice
+from rsr.scenarios.bindings import Binding, bind, element_id, free_joint_slice, in_order
+from rsr.scenarios.fields import check_fields
+from rsr.scenarios.metrics import default_evaluation, parse_evaluation
 from rsr.scenarios.parameters import Parameter, ParameterSpace
-from rsr.scenarios.scenario import Kind, Observed, Scenario
+from rsr.scenarios.scenario import Kind, Observed, RecordedVelocity, Scenario
 from rsr.sessions import Channel
 
 _ROOM = Path(__file__).parent
+_VELOCITIES = {
+    "joint_velocities": "joints",
+    "free_joint_linear_velocity": "free_joint_position",
+    "free_joint_angular_velocity": "free_joint_quaternion",
+}
+"""What a velocity channel reads -> the coordinates it is the velocity of."""
 
 
 def built_in_scenarios() -> tuple[str, ...]:
@@ -34,7 +41,7 @@ def load_scenario(name: str) -> Scenario:
     """
     path = _ROOM / name / "scenario.yaml"
     if not path.is_file():
-        path = Path(name)
+        path = Path(name) / "scenario.yaml" if Path(name).is_dir() else Path(name)
     if path.suffix not in (".yaml", ".yml") or not path.is_file():
         raise ConfigError(
             got=f"scenario '{name}'",
@@ -42,36 +49,124 @@ def load_scenario(name: str) -> Scenario:
             where="scenario",
             next_step="Correct the name in params.yaml or on the command line.",
         )
-    return _build(path, yaml.safe_load(path.read_text()))
+    try:
+        return _build(path, yaml.safe_load(path.read_text()))
+    except yaml.YAMLError as error:
+        raise ScenarioError(
+            got=" ".join(str(error).split()),
+            expected="YAML",
+            where=str(path),
+            next_step="Correct the file there; docs/scenarios.md has an example.",
+        ) from error
 
 
 def _build(path: Path, document: Mapping[str, Any]) -> Scenario:
     where = str(path.name)
-    model = mujoco.MjModel.from_xml_path(str(path.parent / document["mjcf"]))
-    observed, others = [], []
-    for name, entry in document["channels"].items():
-        channel = _channel(name, entry)
-        if "reads" in entry:
-            observed.append(_observed(model, channel, entry, f"{where}, channel {name}"))
-        else:
-            others.append(channel)
+    check_fields("scenario", document, where)
+    model = _compiled(path.parent / document["mjcf"], where)
+    observed, velocities, others = _channels(model, document["channels"], where)
+    names = tuple(channel.channel.name for channel in observed)
+    _check_channel(document["gap_channel"], names, f"{where}, gap_channel")
+    if document.get("command") is not None:
+        _check_command(model, document, where)
+    _check_time_step(model, document["control_dt_s"], where)
+    space = ParameterSpace(tuple(_parameter(name, entry) for name, entry in document["parameters"].items()))
     bindings, delay = _bindings(model, document["parameters"], where)
+    _check_history(document, delay, where)
     return Scenario(
         name=document["name"],
         title=document["title"],
         mjcf=path.parent / document["mjcf"],
         control_dt_s=document["control_dt_s"],
-        history_steps=document["history_steps"],
+        history_steps=document.get("history_steps", 0),
         episode_steps=document["episode_steps"],
-        space=ParameterSpace(tuple(_parameter(name, entry) for name, entry in document["parameters"].items())),
+        space=space,
         bindings=bindings,
         delay_parameter=delay,
-        observed=tuple(observed),
-        other_channels=tuple(others),
-        command=document["command"],
+        observed=observed,
+        other_channels=others,
+        command=document.get("command"),
         gap_channel=document["gap_channel"],
         base_model=model,
+        evaluation=parse_evaluation(document["evaluation"], names, where)
+        if "evaluation" in document
+        else default_evaluation(names),
+        velocities=velocities,
+        repeats_share=document.get("repeats_share"),
     )
+
+
+def _compiled(mjcf: Path, where: str) -> mujoco.MjModel:
+    try:
+        return mujoco.MjModel.from_xml_path(str(mjcf))
+    except ValueError as error:  # MuJoCo's own message names the element, or the file that is not there
+        raise ScenarioError(
+            got=str(error).strip(),
+            expected="an MJCF that MuJoCo compiles",
+            where=f"{where}, mjcf: {mjcf.name}",
+            next_step="Correct the MJCF.",
+        ) from error
+
+
+def _check_time_step(model: mujoco.MjModel, control_dt_s: float, where: str) -> None:
+    steps = control_dt_s / model.opt.timestep
+    if round(steps) < 1 or abs(steps - round(steps)) > 1e-6 * steps:
+        raise ScenarioError(
+            got=f"control_dt_s {control_dt_s:g} with a time step of {model.opt.timestep:g} s in the MJCF",
+            expected="a whole number of time steps to a control step",
+            where=where,
+            next_step='Set <option timestep="..."/> in the MJCF to a whole fraction of control_dt_s.',
+        )
+
+
+def _check_history(document: Mapping[str, Any], delay: int | None, where: str) -> None:
+    if delay is None:
+        return
+    name, entry = list(document["parameters"].items())[delay]
+    reach_s = document.get("history_steps", 0) * document["control_dt_s"]
+    if entry["upper"] > reach_s + 1e-9:
+        raise ScenarioError(
+            got=f"history_steps that reach {reach_s:g} s back, and a delay of up to {entry['upper']:g} s",
+            expected="history_steps times control_dt_s no shorter than the longest delay",
+            where=f"{where}, parameter {name}",
+            next_step="Raise history_steps or lower the bound.",
+        )
+
+
+def _channels(
+    model: mujoco.MjModel, entries: Mapping[str, Any], where: str
+) -> tuple[tuple[Observed, ...], tuple[RecordedVelocity, ...], tuple[Channel, ...]]:
+    """Sort the channels into those that positions are compared with, velocities, and others."""
+    observed, velocities, others = [], [], []
+    for name, entry in entries.items():
+        place = f"{where}, channel {name}"
+        check_fields("channel", entry, place)
+        channel = _channel(name, entry)
+        if "reads" not in entry:
+            others.append(channel)
+        elif next(iter(entry["reads"])) in _VELOCITIES:
+            velocities.append(_velocity(model, channel, entry, place))
+        else:
+            observed.append(_observed(model, channel, entry, place))
+    return tuple(observed), tuple(velocities), tuple(others)
+
+
+def _check_channel(name: str, known: tuple[str, ...], where: str) -> None:
+    if name not in known:
+        raise ScenarioError(
+            got=f"channel '{name}'",
+            expected=f"one of {', '.join(known)}",
+            where=where,
+            next_step="Correct the scenario's YAML file.",
+        )
+
+
+def _check_command(model: mujoco.MjModel, document: Mapping[str, Any], where: str) -> None:
+    name = document["command"]
+    _check_channel(name, tuple(document["channels"]), f"{where}, command")
+    columns = document["channels"][name]["columns"]
+    if len(columns) != model.nu:
+        raise _columns_error(tuple(columns), f"{model.nu}, one an actuator of the MJCF", f"{where}, channel {name}")
 
 
 def _channel(name: str, entry: Mapping[str, Any]) -> Channel:
@@ -80,6 +175,7 @@ def _channel(name: str, entry: Mapping[str, Any]) -> Channel:
 
 
 def _parameter(name: str, entry: Mapping[str, Any]) -> Parameter:
+    check_fields("parameter", entry, f"parameter {name}")
     fields = {key: value for key, value in entry.items() if key not in ("sets", "scales", "delays")}
     parameter = Parameter(name=name, **fields)
     if not parameter.lower <= parameter.nominal <= parameter.upper:
@@ -92,9 +188,7 @@ def _parameter(name: str, entry: Mapping[str, Any]) -> Parameter:
     return parameter
 
 
-def _bindings(
-    model: mujoco.MjModel, entries: Mapping[str, Any], where: str
-) -> tuple[tuple[Binding, ...], int | None]:
+def _bindings(model: mujoco.MjModel, entries: Mapping[str, Any], where: str) -> tuple[tuple[Binding, ...], int | None]:
     bindings: list[Binding] = []
     delay = None
     for index, (name, entry) in enumerate(entries.items()):
@@ -102,19 +196,49 @@ def _bindings(
         bindings += [bind(model, index, "set", target, place) for target in entry.get("sets", [])]
         bindings += [bind(model, index, "scale", target, place) for target in entry.get("scales", [])]
         delay = index if "delays" in entry else delay
-    return tuple(bindings), delay
+    return in_order(bindings), delay
 
 
 def _observed(model: mujoco.MjModel, channel: Channel, entry: Mapping[str, Any], where: str) -> Observed:
     kind, qpos, dofs = _coordinates(model, entry["reads"], where)
-    if len(qpos) != channel.width:
+    _check_width(channel, len(qpos), where)
+    if "noise" not in entry:
         raise ScenarioError(
-            got=f"{channel.width} columns ({', '.join(channel.columns)})",
-            expected=f"{len(qpos)}, one a coordinate it reads",
+            got="no noise",
+            expected="the standard deviation of the measurement, in the channel's unit (rad for quaternions)",
             where=where,
-            next_step="Name one column a coordinate in the scenario's YAML file.",
+            next_step="Add `noise` to the channel: what the sensor's data sheet says, or the scatter at rest.",
         )
     return Observed(channel, qpos, dofs, kind, entry["noise"])
+
+
+def _velocity(model: mujoco.MjModel, channel: Channel, entry: Mapping[str, Any], where: str) -> RecordedVelocity:
+    (key, value), *_ = entry["reads"].items()
+    _, _, dofs = _coordinates(model, {_VELOCITIES[key]: value}, where)
+    _check_width(channel, len(dofs), where)
+    mode = entry.get("mode", "recorded")
+    if mode not in ("recorded", "initial_states"):
+        raise ScenarioError(
+            got=f"mode '{mode}'",
+            expected="recorded or initial_states",
+            where=where,
+            next_step="Correct the channel in the scenario's YAML file.",
+        )
+    return RecordedVelocity(channel, dofs, mode == "initial_states")
+
+
+def _check_width(channel: Channel, coordinates: int, where: str) -> None:
+    if coordinates != channel.width:
+        raise _columns_error(channel.columns, f"{coordinates}, one a coordinate it reads", where)
+
+
+def _columns_error(columns: tuple[str, ...], expected: str, where: str) -> ScenarioError:
+    return ScenarioError(
+        got=f"{len(columns)} columns ({', '.join(columns)})",
+        expected=expected,
+        where=where,
+        next_step="Name one column a coordinate in the scenario's YAML file.",
+    )
 
 
 def _coordinates(
@@ -129,11 +253,11 @@ def _coordinates(
     if key in ("free_joint_position", "free_joint_quaternion"):
         start = int(model.jnt_dofadr[element_id(model, "joint", value, where)])
         if key == "free_joint_position":
-            return "linear", free_joint_slice(model, value, "position", where), tuple(np.arange(start, start + 3))
-        return "quaternion", free_joint_slice(model, value, "quaternion", where), tuple(np.arange(start + 3, start + 6))
+            return "linear", free_joint_slice(model, value, "position", where), tuple(range(start, start + 3))
+        return "quaternion", free_joint_slice(model, value, "quaternion", where), tuple(range(start + 3, start + 6))
     raise ScenarioError(
         got=f"reads '{key}'",
-        expected="joints, free_joint_position or free_joint_quaternion",
+        expected=f"joints, free_joint_position, free_joint_quaternion, {', '.join(_VELOCITIES)}",
         where=where,
         next_step="Correct the channel in the scenario's YAML file.",
     )

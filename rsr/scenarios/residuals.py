@@ -20,9 +20,7 @@ def residuals(
 ) -> dict[str, np.ndarray]:
     """Differences of every observed channel, in the channel's unit: name -> [..., C]."""
     return {
-        observed.channel.name: difference(
-            observed.kind, real[observed.channel.name], simulated[observed.channel.name]
-        )
+        observed.channel.name: difference(observed.kind, real[observed.channel.name], simulated[observed.channel.name])
         for observed in scenario.observed
     }
 

@@ -11,7 +11,9 @@ from typing import Literal
 import mujoco
 import numpy as np
 
+from rsr.errors import ConfigError
 from rsr.scenarios.bindings import Binding, refresh_constants
+from rsr.scenarios.metrics import Evaluation
 from rsr.scenarios.parameters import ParameterSpace
 from rsr.scenarios.smoothing import smooth
 from rsr.sessions import Channel, Episode
@@ -38,14 +40,31 @@ class Observed:
 
 
 @dataclass(frozen=True)
+class RecordedVelocity:
+    """A channel of velocities as the lab computed them. No residual is taken of it.
+
+    Args:
+        dofs: indices into qvel, one a column. Angular velocities of a free joint are in the body's frame, as MuJoCo's.
+        initial: simulations start with these velocities; otherwise they are estimated from positions (`smooth`), which
+            is better wherever the lab's came late or from rough differences.
+    """
+
+    channel: Channel
+    dofs: tuple[int, ...]
+    initial: bool
+
+
+@dataclass(frozen=True)
 class Scenario:
     """One robot problem, loaded from YAML and MJCF by `rsr.scenarios.load_scenario`.
 
     Args:
         history_steps: commands before a window's start that a control delay may reach back to (H).
         delay_parameter: index of the parameter that delays commands, if there is one.
-        command: the channel whose values are the simulator's `ctrl`.
+        command: the channel whose values are the simulator's `ctrl`; None where nothing is commanded.
         gap_channel: the channel whose RMS error is called *the* gap.
+        repeats_share: the tag that episodes have in common when they repeat one trial. Never split such episodes
+            between fitting and judging.
     """
 
     name: str
@@ -59,13 +78,33 @@ class Scenario:
     delay_parameter: int | None
     observed: tuple[Observed, ...]
     other_channels: tuple[Channel, ...]
-    command: str
+    command: str | None
     gap_channel: str
     base_model: mujoco.MjModel
+    evaluation: Evaluation
+    velocities: tuple[RecordedVelocity, ...] = ()
+    repeats_share: str | None = None
 
     @property
     def channels(self) -> tuple[Channel, ...]:
-        return tuple(observed.channel for observed in self.observed) + self.other_channels
+        velocities = tuple(velocity.channel for velocity in self.velocities)
+        return tuple(observed.channel for observed in self.observed) + velocities + self.other_channels
+
+    def observed_channel(self, name: str) -> Observed:
+        """The observed channel of this name."""
+        for observed in self.observed:
+            if observed.channel.name == name:
+                return observed
+        raise ConfigError(
+            got=f"channel '{name}'",
+            expected=f"one of {', '.join(observed.channel.name for observed in self.observed)}",
+            where=f"scenario {self.name}",
+            next_step="Name a channel that reads simulator coordinates.",
+        )
+
+    def group(self, episode: Episode) -> str:
+        """The trial that an episode shows; repeats of one trial have the same."""
+        return str(episode.tags.get(self.repeats_share or "", f"episode {episode.index}"))
 
     @property
     def state_size(self) -> int:
@@ -94,6 +133,8 @@ class Scenario:
 
     def commands(self, episode: Episode) -> np.ndarray:
         """What was sent in each step, [T, nu]; the last row of a recording repeats an earlier command."""
+        if self.command is None:
+            return np.zeros((len(episode) - 1, self.base_model.nu))
         return episode[self.command][:-1]
 
     def states(self, episode: Episode) -> np.ndarray:
@@ -107,4 +148,26 @@ class Scenario:
         for observed in self.observed:
             qpos[:, list(observed.qpos)] = episode[observed.channel.name]
             noise[list(observed.dofs)] = observed.noise
-        return np.concatenate(smooth(model, episode.time_s, qpos, noise), axis=1)
+        qpos, qvel = smooth(model, episode.time_s, qpos, noise)
+        for velocity in self.velocities:
+            if velocity.initial:
+                qvel[:, list(velocity.dofs)] = episode[velocity.channel.name]
+        return np.concatenate([qpos, qvel], axis=1)
+
+    def recorded_state(self, episode: Episode, row: int) -> np.ndarray:
+        """State [nq + nv] of one row as recorded: positions not smoothed, and recorded velocities if there are any."""
+        state = self.states(episode)[row] if self._estimates_velocities else np.zeros(self.state_size)
+        qpos = state[: self.base_model.nq]
+        qpos[:] = self.base_model.qpos0
+        for observed in self.observed:
+            qpos[list(observed.qpos)] = episode[observed.channel.name][row]
+        mujoco.mj_normalizeQuat(self.base_model, qpos)
+        for velocity in self.velocities:
+            state[self.base_model.nq + np.array(velocity.dofs)] = episode[velocity.channel.name][row]
+        return state
+
+    @cached_property
+    def _estimates_velocities(self) -> bool:
+        """True where some velocity that matters was not recorded."""
+        moving = {dof for observed in self.observed for dof in observed.dofs}
+        return not moving <= {dof for velocity in self.velocities for dof in velocity.dofs}

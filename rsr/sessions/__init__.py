@@ -2,7 +2,8 @@
 
 Recordings are the one thing that cannot be computed again, so they are append-only, written whole or not at all,
 and every file carries a checksum. On disk they are LeRobotDataset v3.0 (read and written with pyarrow alone).
-Imports nothing of `rsr` but `errors` and `files`; every other room may import this one.
+Imports nothing of `rsr` but `errors`, `files` and `progress`; every other room may import this one.
+Recordings of others: `rsr.sessions.importers` reads their files, `rsr.sessions.public` fetches them.
 
     folder = write_session(Path("data"), session)      # data/push_cube/session-001
     session = read_session(folder)

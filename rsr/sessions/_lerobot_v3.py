@@ -25,6 +25,7 @@ _TASKS_FILE = "meta/tasks.parquet"
 
 _CARD_FORMAT = "rsr-session-1"
 _MAPPINGS = ("gains", "limits")
+_TAGS = "episode_tags"
 _TIME = "time_s"
 """Our exact time: v3.0 fixes its own `timestamp` to float32."""
 _INDEX_DTYPES = {"timestamp": "float32"} | dict.fromkeys(
@@ -59,8 +60,11 @@ def encode(session: Session) -> dict[str, bytes]:
     }
 
 
-def decode_card(content: bytes) -> tuple[Card, tuple[Channel, ...]]:
-    """Read the card and the channels; raises ValueError, KeyError or TypeError where they are damaged."""
+def decode_card(content: bytes) -> tuple[Card, tuple[Channel, ...], tuple[dict[str, str], ...]]:
+    """Read the card, the channels and each episode's tags (none at all where no episode has any).
+
+    Raises ValueError, KeyError or TypeError where they are damaged.
+    """
     document = json.loads(content)
     if document["format"] != _CARD_FORMAT:
         raise ValueError(f"format {document['format']!r} instead of {_CARD_FORMAT!r}")
@@ -68,18 +72,21 @@ def decode_card(content: bytes) -> tuple[Card, tuple[Channel, ...]]:
     for described in document["channels"]:
         described.pop("feature")
         channels.append(Channel(**described | {"columns": tuple(described["columns"])}))
-    return Card(**document["card"]), tuple(channels)
+    return Card(**document["card"]), tuple(channels), tuple(document.get(_TAGS, ()))
 
 
-def decode_data(content: bytes, channels: tuple[Channel, ...]) -> tuple[Episode, ...]:
+def decode_data(
+    content: bytes, channels: tuple[Channel, ...], tags: tuple[dict[str, str], ...] = ()
+) -> tuple[Episode, ...]:
     """Read the episodes; raises pyarrow's errors, ValueError or KeyError where the file is damaged."""
     table = pq.ParquetFile(pa.BufferReader(content)).read()
     columns = {channel.name: _to_numpy(table[feature_name(channel)], channel.width) for channel in channels}
     time_s = _to_numpy(table[_TIME], 1)[:, 0]
     index = table["episode_index"].to_numpy()
+    places = tuple(_runs(index))
     return tuple(
-        Episode(int(index[rows.start]), time_s[rows], {name: values[rows] for name, values in columns.items()})
-        for rows in _runs(index)
+        Episode(int(index[rows.start]), time_s[rows], {name: values[rows] for name, values in columns.items()}, words)
+        for rows, words in zip(places, tags or [{} for _ in places], strict=True)
     )
 
 
@@ -141,11 +148,13 @@ def _card_document(session: Session) -> dict[str, Any]:
     card = session.card
     numbers = {name: {key: float(value) for key, value in sorted(getattr(card, name).items())} for name in _MAPPINGS}
     channels = [vars(channel) | {"feature": feature_name(channel)} for channel in session.channels]
-    return {
+    document = {
         "format": _CARD_FORMAT,
         "card": vars(card) | numbers | {"control_dt_s": float(card.control_dt_s)},
         "channels": channels,
     }
+    tags = [dict(sorted(episode.tags.items())) for episode in session.episodes]
+    return document | ({_TAGS: tags} if any(tags) else {})
 
 
 def _info(session: Session, lengths: list[int]) -> dict[str, Any]:

@@ -44,11 +44,13 @@ class Episode:
     Args:
         time_s: [T], seconds from the start of the episode, increasing.
         values: channel name -> [T, width], float64.
+        tags: words about this one trial, such as which throw it repeats.
     """
 
     index: int
     time_s: np.ndarray
     values: Mapping[str, np.ndarray]
+    tags: Mapping[str, str] = field(default_factory=dict)
 
     def __getitem__(self, channel: str) -> np.ndarray:
         return self.values[channel]

@@ -78,9 +78,9 @@ def read_session(folder: Path, verify: bool = True) -> Session:
         _check_finished(folder)
         _check_sums(folder)
     with _reading(folder / CARD_FILE) as content:
-        card, channels = decode_card(content)
+        card, channels, tags = decode_card(content)
     with _reading(folder / DATA_FILE) as content:
-        episodes = decode_data(content, channels)
+        episodes = decode_data(content, channels, tags)
     return Session(card, channels, episodes)
 
 
@@ -176,7 +176,10 @@ def _same(one: Session, other: Session) -> bool:
     """Compare to the last bit (NaN equals itself), in the float64 that is stored."""
     return (
         (one.card, one.channels, len(one.episodes)) == (other.card, other.channels, len(other.episodes))
-        and all(_bits(a.time_s) == _bits(b.time_s) for a, b in zip(one.episodes, other.episodes, strict=True))
+        and all(
+            (a.tags, _bits(a.time_s)) == (b.tags, _bits(b.time_s))
+            for a, b in zip(one.episodes, other.episodes, strict=True)
+        )
         and all(
             _bits(a[channel.name]) == _bits(b[channel.name])
             for a, b in zip(one.episodes, other.episodes, strict=True)

@@ -3,5 +3,6 @@
 from rsr.simulators.contract import Simulator
 from rsr.simulators.delay import delay_weights, delayed
 from rsr.simulators.mujoco import MujocoSimulator
+from rsr.simulators.recordings import evaluate_recording, unseen_episodes
 
-__all__ = ["MujocoSimulator", "Simulator", "delay_weights", "delayed"]
+__all__ = ["MujocoSimulator", "Simulator", "delay_weights", "delayed", "evaluate_recording", "unseen_episodes"]

@@ -55,6 +55,4 @@ class MujocoSimulator:
 
     def _delay_weights(self, values: np.ndarray) -> np.ndarray:
         scenario = self.scenario
-        return delay_weights(
-            scenario.delay_s(values), scenario.control_dt_s, scenario.substeps, scenario.history_steps
-        )
+        return delay_weights(scenario.delay_s(values), scenario.control_dt_s, scenario.substeps, scenario.history_steps)

@@ -26,5 +26,6 @@ def retrain(workspace: Workspace, iteration: int, advance: Advance) -> None:
         advance,
         state=load_state(workspace.policy_dir(iteration - 1)),
         bonus=bonus_of(reward) if reward.weight > 0 else None,
+        checkpoint=workspace.checkpoint_path(iteration),
     )
     trained.save(workspace.policy_dir(iteration))

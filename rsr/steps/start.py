@@ -16,5 +16,12 @@ def start(workspace: Workspace, iteration: int, advance: Advance) -> None:
     scenario = load_scenario(config.scenario)
     save_calibration(start_calibration(scenario), workspace.calibration_dir(iteration))
     settings = PPOSettings(config.start.train_steps)
-    trained = train(scenario, scenario.space.nominal, settings, derive_seed(config.seed, iteration, "start"), advance)
+    trained = train(
+        scenario,
+        scenario.space.nominal,
+        settings,
+        derive_seed(config.seed, iteration, "start"),
+        advance,
+        checkpoint=workspace.checkpoint_path(iteration),
+    )
     trained.save(workspace.policy_dir(iteration))

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+
 from rsr.files import read_arrays, read_json, write_arrays, write_json, write_text
 from rsr.progress import Advance
 from rsr.randomness import generator
@@ -76,13 +77,22 @@ def evaluate(workspace: Workspace, iteration: int, advance: Advance) -> None:
     write_arrays(workspace.evaluation_dir(iteration) / "rollouts.npz", {"gaps": np.array([before, after])})
     interfere("evaluate", iteration, "half")
     metrics = {"iteration": iteration, "kl_x": divergence, "kl_y": divergence, "gap_before": before, "gap_after": after}
-    metrics |= {"success_sim": 0.9, "success_reality": 0.5, "params": {"friction": 0.8}, "verdicts": {"friction": "weak"}}
+    metrics |= {
+        "success_sim": 0.9,
+        "success_reality": 0.5,
+        "params": {"friction": 0.8},
+        "verdicts": {"friction": "weak"},
+    }
     write_json(workspace.metrics_path(iteration), metrics)
 
 
 def report(workspace: Workspace, iteration: int, advance: Advance) -> None:
     interfere("report", iteration, "half")
     write_text(workspace.report_path(iteration), f"<html>{workspace.metrics_path(iteration).read_text()}</html>\n")
+
+
+def idle(workspace: Workspace, iteration: int, advance: Advance) -> None:
+    """A step that writes nothing."""
 
 
 def interfere(name: str, iteration: int, moment: str) -> None:
@@ -115,7 +125,5 @@ def _watch(name: str):
 for _step in (*_REAL.stages, _REAL.collect):
     globals()[f"run_{_step.name}"] = _watch(_step.name)
 
-TABLE = replace(
-    _REAL, stages=tuple(map(_observed, _REAL.stages)), collect=_observed(_REAL.collect), module="toy"
-)
+TABLE = replace(_REAL, stages=tuple(map(_observed, _REAL.stages)), collect=_observed(_REAL.collect), module="toy")
 TABLE_NAME = "toy:TABLE"

@@ -1,4 +1,4 @@
-"""`python -m toy step NAME --iteration K`, which dvc.yaml calls, and `python -m toy loop ...`, the loop's command line."""
+"""`python -m toy step NAME --iteration K`, which dvc.yaml calls, and `python -m toy loop ...`, which runs the flow."""
 
 import argparse
 import sys

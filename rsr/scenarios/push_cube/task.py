@@ -19,6 +19,8 @@ TIP_HEIGHT_M = 0.025
 CENTRE_M = np.array([0.36, 0.0])
 SUCCESS_M = 0.03
 OBSERVATION_SIZE = 21
+OBSERVATION_LIMIT = 100.0
+"""No observation reaches it (rad, m); for learners that want bounded spaces."""
 ACTION_SIZE = 6
 
 

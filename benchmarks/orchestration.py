@@ -1,0 +1,90 @@
+"""What Prefect and DVC cost: the same steps called bare, against the loop as a flow.
+
+Both run the same commands in processes of their own, from nothing to the same results. With --quick the steps are
+those of tests/toy, which take no time: what is left is the cost itself, and `orchestration_overhead` sets it against
+the time that the demo's steps take by their receipts (or a stated 300 s, where there is no finished demo).
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from _common import Figure, run
+
+from rsr.files import read_json
+
+_PROJECT = Path(__file__).resolve().parents[1]
+_ITERATIONS = 3
+_ASSUMED_LOOP_S = 300.0
+
+# The steps and nothing else: no lock, no versions, no server. The same receipts, which belong to the step.
+_BARE = """
+import sys
+from pathlib import Path
+from rsr.config import LoopConfig, dump_config
+from rsr.files import write_json
+from rsr.progress import ignore
+from rsr.steps import run_step
+from rsr.workspace import Workspace
+from tasks.campaign import load_table
+root, table, iterations = Path(sys.argv[1]), load_table(sys.argv[2]), int(sys.argv[3])
+dump_config(LoopConfig(), root / "params.yaml")
+write_json(root / "iterations.json", {"chain": {}})
+workspace = Workspace(root)
+for iteration in range(iterations + 1):
+    workspace.plan(iteration)
+    steps = [step.name for step in table.stages if step.foreach == (iteration > 0)]
+    for name in (["collect"] if iteration else []) + steps:
+        run_step(workspace, name, iteration, ignore, table)
+"""
+
+_FLOW = "import sys; from flows._command import main; sys.exit(main(sys.argv[3:], table=sys.argv[2]))"
+
+
+def measure(quick: bool) -> dict[str, Figure]:
+    """Run both, and once more the flow that finds nothing to do."""
+    table = "toy:TABLE" if quick else "rsr.steps:TABLE"
+    with tempfile.TemporaryDirectory() as folder:
+        bare, flow = Path(folder) / "bare", Path(folder) / "flow"
+        bare.mkdir()
+        options = ("--workspace", str(flow), "--iterations", str(_ITERATIONS))
+        bare_s = _timed(_BARE, bare, table, str(_ITERATIONS))
+        flow_s = _timed(_FLOW, flow, table, *options)
+        again_s = _timed(_FLOW, flow, table, *options)
+    cost_s = flow_s - bare_s
+    loop_s = _demo_seconds() if quick else bare_s
+    return {
+        "orchestration_overhead": cost_s / loop_s,
+        "orchestration_seconds": cost_s,
+        "bare_seconds": bare_s,
+        "flow_seconds": flow_s,
+        "nothing_to_do_seconds": again_s,
+        "loop_seconds": loop_s,
+        "iterations": _ITERATIONS,
+    }
+
+
+def _timed(code: str, root: Path, table: str, *arguments: str) -> float:
+    paths = os.pathsep.join([str(_PROJECT), str(_PROJECT / "tests")])
+    environment = {**os.environ, "PYTHONPATH": paths, "PREFECT_API_URL": ""}
+    environment.pop("PREFECT_HOME", None)
+    start = time.perf_counter()
+    command = [sys.executable, "-c", code, str(root), table, *arguments]
+    subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return time.perf_counter() - start
+
+
+def _demo_seconds() -> float:
+    """The time that the steps of the finished demo took, by their receipts."""
+    receipts = [read_json(path) for path in (_PROJECT / "demo" / "iterations").glob("*/receipts/*.json")]
+    finished = sum(receipt["step"] == "report" for receipt in receipts) >= _ITERATIONS
+    return sum(receipt["duration_s"] or 0.0 for receipt in receipts) if finished else _ASSUMED_LOOP_S
+
+
+if __name__ == "__main__":
+    run(measure, __doc__ or "")

@@ -1,0 +1,150 @@
+"""Held-out evidence: how well a simulator predicts episodes that the fit never saw, replayed open loop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rsr.calibration.contract import Evidence, Replays
+from rsr.calibration.windows import commands_from, first_start
+from rsr.errors import CalibrationError
+from rsr.scenarios import Scenario, residuals, rms
+from rsr.sessions import Episode
+from rsr.simulators import Simulator
+
+GAP_HORIZON_STEPS = 20
+"""Control steps between restarts from the recorded state: 1 s at 20 Hz, long enough to push and release. Over 2 s even
+the true parameters of a stand-in predict hardly better than nominal ones: whether the finger meets the cube at all is
+then decided by millimetres at the start."""
+SHOWN = 12
+"""Held-out episodes whose replays are kept."""
+
+
+def split(
+    scenario: Scenario, episodes: Sequence[Episode], fit_episodes: int, rng: np.random.Generator
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Draw which episodes are fitted; all others are held out, half of them at least.
+
+    Episodes that repeat one trial (`Scenario.group`) stay on one side.
+    """
+    trials = _trials(scenario, episodes)
+    if len(trials) < 2:
+        raise CalibrationError(
+            got="no episode" if not episodes else f"{len(episodes)} of one trial",
+            expected="at least 2 episodes of different trials: one to fit, one to judge by",
+            where="sessions to calibrate on",
+            next_step="Record more episodes, or name a further session.",
+        )
+    limit = min(fit_episodes, len(episodes) // 2)
+    fitted: list[int] = []
+    for number, trial in enumerate(rng.permutation(len(trials))):
+        if number == 0 or len(fitted) + len(trials[trial]) <= limit:
+            fitted += trials[trial]
+    return tuple(sorted(fitted)), tuple(index for index in range(len(episodes)) if index not in set(fitted))
+
+
+def _trials(scenario: Scenario, episodes: Sequence[Episode]) -> list[list[int]]:
+    """Positions of the episodes of each trial. Without the tag that tells, each episode is a trial of its own."""
+    trials: dict[str, list[int]] = {}
+    for position, episode in enumerate(episodes):
+        tagged = scenario.repeats_share in episode.tags
+        trials.setdefault(scenario.group(episode) if tagged else f"position {position}", []).append(position)
+    return list(trials.values())
+
+
+def replay(
+    scenario: Scenario,
+    simulator: Simulator,
+    episodes: Sequence[Episode],
+    params: np.ndarray,
+    horizon_steps: int = GAP_HORIZON_STEPS,
+) -> list[np.ndarray]:
+    """Replay recorded commands open loop, restarted from the recorded state every `horizon_steps` control steps.
+
+    Args:
+        params: [P], physical units.
+
+    Returns:
+        For each episode the predicted states [T + 1, nq + nv]. Rows up to the first start (`first_start`) are the
+        recorded states; at later restarts the row is still the prediction.
+    """
+    predicted = [scenario.states(episode) for episode in episodes]
+    places = [
+        (index, row)
+        for index, episode in enumerate(episodes)
+        for row in range(first_start(scenario, episode, 1), len(episode) - 1, horizon_steps)
+    ]
+    after = simulator.rollout(
+        np.array([predicted[index][row] for index, row in places]),
+        np.array([commands_from(scenario, episodes[index], row, horizon_steps) for index, row in places]),
+        params,
+    )[:, 1:]
+    for (index, row), states in zip(places, after, strict=True):
+        rows = predicted[index][row + 1 : row + 1 + horizon_steps]
+        rows[:] = states[: len(rows)]
+    return predicted
+
+
+def channel_rms(scenario: Scenario, episodes: Sequence[Episode], predicted: Sequence[np.ndarray]) -> dict[str, float]:
+    """RMS difference of each observed channel over all predicted rows of all episodes, in the channel's unit."""
+    errors: dict[str, list[np.ndarray]] = {}
+    for episode, states in zip(episodes, predicted, strict=True):
+        first = first_start(scenario, episode, 1) + 1
+        simulated = {name: values[first:] for name, values in scenario.measure(states).items()}
+        real = {name: episode[name][first:] for name in simulated}
+        for name, error in residuals(scenario, real, simulated).items():
+            errors.setdefault(name, []).append(error)
+    return {name: rms(np.concatenate(parts)) for name, parts in errors.items()}
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """The episodes that judge a fit, and how.
+
+    Args:
+        episodes: all there are; `fitted` and `held_out` are positions in them.
+    """
+
+    scenario: Scenario
+    simulator: Simulator
+    episodes: Sequence[Episode]
+    fitted: tuple[int, ...]
+    held_out: tuple[int, ...]
+    horizon_steps: int = GAP_HORIZON_STEPS
+
+    @property
+    def judges(self) -> list[Episode]:
+        return [self.episodes[index] for index in self.held_out]
+
+    def replays(self, values: np.ndarray) -> list[np.ndarray]:
+        """Replay the judges with parameters [P]: states [T + 1, nq + nv] of each."""
+        return replay(self.scenario, self.simulator, self.judges, values, self.horizon_steps)
+
+    def evidence(self, before: Sequence[np.ndarray], after: Sequence[np.ndarray]) -> Evidence:
+        """Compare two sets of replays with what was recorded."""
+        errors = [channel_rms(self.scenario, self.judges, predicted) for predicted in (before, after)]
+        gap = self.scenario.observed_channel(self.scenario.gap_channel)
+        return Evidence(
+            gap_before=errors[0][gap.channel.name],
+            gap_after=errors[1][gap.channel.name],
+            gap_unit="rad" if gap.kind == "quaternion" else gap.channel.unit,
+            channels={name: (errors[0][name], errors[1][name]) for name in errors[0]},
+            fitted=self.fitted,
+            held_out=self.held_out,
+        )
+
+    def kept(self, before: Sequence[np.ndarray], after: Sequence[np.ndarray]) -> Replays:
+        """The gap channel of the first `SHOWN` judges."""
+        name, judges = self.scenario.gap_channel, self.judges[:SHOWN]
+        rows = max(len(episode) for episode in judges)
+        recorded = [episode[name] for episode in judges]
+        replayed = [[self.scenario.measure(states)[name] for states in paths[:SHOWN]] for paths in (before, after)]
+        real, first, second = (np.stack([_held(path, rows) for path in paths]) for paths in (recorded, *replayed))
+        return Replays(np.array(self.held_out[:SHOWN]), real, first, second)
+
+
+def _held(path: np.ndarray, rows: int) -> np.ndarray:
+    """Lengthen a path [T, width] to `rows` by staying where it ended."""
+    return np.concatenate([path, np.repeat(path[-1:], rows - len(path), axis=0)])

@@ -1,0 +1,126 @@
+"""What the data can tell: a covariance that holds for a wrong model too, and a verdict per parameter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import stdtrit
+
+from rsr.calibration.contract import Estimate, Verdict
+from rsr.calibration.loss import Loss
+from rsr.calibration.refine import Slope
+from rsr.scenarios import Parameter, ParameterSpace
+
+CONFIDENCE = 0.95
+PRIOR_DOUBT = 2.0
+"""A prior's mean is a guess: its pull on the estimate counts as if it were wrong by this many of its standard deviations."""
+IDENTIFIED_SHRINKAGE = 0.35
+"""*identified*: of the scenario's prior standard deviation at most this share is left ..."""
+IDENTIFIED_STD = 0.2
+"""... and at most this standard deviation in the unconstrained coordinate (20 % for logarithmic parameters)."""
+WEAK_SHRINKAGE = 1.0
+"""*weak*: less sharp than that, but not beyond this share. The rest is *not identifiable*."""
+AT_BOUND_SHARE = 0.01
+"""*at bound*: nearer to a bound than this share of the distance between the bounds, both as coordinates."""
+TOGETHER = 0.9
+"""Parameters whose errors correlate more than this are reported as moving together."""
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Around an estimate, in unconstrained coordinates.
+
+    Args:
+        covariance: [P, P], from the data and the prior of this fit; nowhere wider than that prior.
+        data_std: [P], had the scenario's own prior been used: what these data alone tell.
+        degrees: of freedom of the covariance, episodes less one.
+    """
+
+    covariance: np.ndarray
+    data_std: np.ndarray
+    degrees: int
+
+
+def posterior(loss: Loss, point: np.ndarray, slope: Slope) -> Posterior:
+    """Covariance of a point [P] that supposes neither independent residuals nor a right model.
+
+    The Gauss-Newton covariance A^-1 supposes both. So the scatter B of the episodes' gradients is put between, A^-1 B
+    A^-1 (the "sandwich", clustered by episode). The prior counts as one more independent observation, doubted.
+    """
+    size, episode = len(point), loss.windows.episode
+    gradients = np.einsum("wrp,wr->wp", slope.sensitivities, loss.misfits(point[None])[0])
+    sums = np.array([gradients[episode == owner].sum(axis=0) for owner in np.unique(episode)])
+    scatter = sums.T @ sums * len(sums) / max(1, len(sums) - 1)
+    information = slope.precision - np.eye(size)
+    units = loss.prior.std
+    own = _sandwich(information, scatter, np.ones(size))
+    capped = np.minimum(1.0, 1.0 / np.sqrt(np.diag(own)))
+    wide = _sandwich(information, scatter, np.square(units / loss.scenario.space.prior_std))
+    return Posterior(
+        covariance=own * np.outer(units * capped, units * capped),
+        data_std=np.sqrt(np.diag(wide)) * units,
+        degrees=max(1, len(sums) - 1),
+    )
+
+
+def _sandwich(information: np.ndarray, scatter: np.ndarray, precision: np.ndarray) -> np.ndarray:
+    inverse = np.linalg.inv(information + np.diag(precision))
+    return inverse @ (scatter + PRIOR_DOUBT**2 * np.diag(precision)) @ inverse
+
+
+def ignorance(space: ParameterSpace, prior_std: np.ndarray) -> Posterior:
+    """What is known where the data tell nothing: the prior."""
+    return Posterior(np.diag(np.square(prior_std)), PRIOR_DOUBT * space.prior_std, degrees=10**6)
+
+
+def estimates(space: ParameterSpace, values: np.ndarray, found: Posterior) -> dict[str, Estimate]:
+    """Estimates of values [P], intervals cut off at the bounds."""
+    width = stdtrit(found.degrees, 0.5 + CONFIDENCE / 2) * np.sqrt(np.diag(found.covariance))
+    centre = space.to_coordinates(values)
+    lower, upper = (np.clip(space.to_values(centre + side), space.lower, space.upper) for side in (-width, width))
+    return {
+        parameter.name: Estimate(
+            value=float(values[i]),
+            lower=float(lower[i]),
+            upper=float(upper[i]),
+            unit=parameter.unit,
+            verdict=verdict(parameter, float(values[i]), float(found.data_std[i])),
+        )
+        for i, parameter in enumerate(space)
+    }
+
+
+def verdict(parameter: Parameter, value: float, data_std: float) -> Verdict:
+    """Judge one parameter by what the data leave of the scenario's prior."""
+    left = data_std / parameter.prior_std
+    if left > WEAK_SHRINKAGE:
+        return "not identifiable"
+    lower, here, upper = (float(parameter.to_coordinate(each)) for each in (parameter.lower, value, parameter.upper))
+    if min(here - lower, upper - here) < AT_BOUND_SHARE * (upper - lower):
+        return "at bound"
+    return "identified" if left <= IDENTIFIED_SHRINKAGE and data_std <= IDENTIFIED_STD else "weak"
+
+
+def warnings(space: ParameterSpace, found: Posterior, judged: dict[str, Estimate]) -> tuple[str, ...]:
+    """Say what a reader would otherwise overlook, and what to do about it."""
+    at_bound = [
+        f"{name} ended at its bound ({estimate.value:.4g} {estimate.unit}): the truth may lie beyond. Widen the bound in "
+        "the scenario if that is physical, or look for an effect the model lacks."
+        for name, estimate in judged.items()
+        if estimate.verdict == "at bound"
+    ]
+    return (*at_bound, *_together(space, found, judged))
+
+
+def _together(space: ParameterSpace, found: Posterior, judged: dict[str, Estimate]) -> list[str]:
+    std = np.sqrt(np.diag(found.covariance))
+    correlation = found.covariance / np.outer(std, std)
+    return [
+        f"{first} and {second} move together (correlation {correlation[i, j]:.2f}): these recordings fix their "
+        f"combination, not each. Measure one of them, or record motions in which they act apart."
+        for i, first in enumerate(space.names)
+        for j, second in enumerate(space.names[:i])
+        if abs(correlation[i, j]) > TOGETHER
+        and {judged[first].verdict, judged[second].verdict} & {"weak", "not identifiable"}
+    ]

@@ -1,0 +1,30 @@
+"""The methods by name. A new one is a `Search` and a line here."""
+
+from __future__ import annotations
+
+from rsr.calibration.cmaes import search_cmaes
+from rsr.calibration.contract import Calibrator
+from rsr.calibration.fitting import Effort, WindowCalibrator
+from rsr.calibration.search import Search
+from rsr.calibration.sysid import search_sysid
+from rsr.config import TuneConfig
+from rsr.errors import ConfigError
+
+METHODS: dict[str, Search] = {"cmaes": search_cmaes, "sysid": search_sysid}
+
+
+def calibrator(config: TuneConfig, effort: Effort | None = None) -> Calibrator:
+    """Make the calibrator that the settings name.
+
+    Example:
+        >>> fitting = calibrator(TuneConfig(method="cmaes", fit_episodes=32))
+        >>> calibration = fitting.fit(scenario, (session,), start_prior(scenario), seed=0, advance=ignore)
+    """
+    if config.method not in METHODS:
+        raise ConfigError(
+            got=f"calibration method '{config.method}'",
+            expected=f"one of {', '.join(METHODS)}",
+            where="tune.method",
+            next_step="Correct it in params.yaml or on the command line.",
+        )
+    return WindowCalibrator(config.method, METHODS[config.method], config.fit_episodes, effort or Effort())

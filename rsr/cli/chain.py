@@ -1,0 +1,151 @@
+"""Commands on a workspace: look at the chain, run one step of it, write a report."""
+
+from __future__ import annotations
+
+import json as json_format
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+from tyro.conf import Positional, arg
+
+from rsr import progress
+from rsr.cli.screen import hint, say, show
+from rsr.errors import ConfigError, WorkspaceError
+from rsr.reports import chain_table, verdict_sentence
+from rsr.steps import TABLE, run_step
+from rsr.workspace import CHAIN_FILE, Workspace
+
+Folder = Annotated[Path | None, arg(metavar="DIR", help_behavior_hint="")]
+File = Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="")]
+
+_LOOP = "python -m flows.rsr_loop"
+
+
+def status(workspace: Folder = None, json: Annotated[bool, arg(help_behavior_hint="")] = False) -> int:
+    """Show what each iteration of the loop achieved, what is missing and what comes next.
+
+    Looks at files alone. Whether they are up to date with their inputs, `dvc status` says.
+
+    Args:
+        workspace: the campaign's folder; by default the current one or the nearest above it.
+        json: write a JSON list to stdout, one object an iteration: what its metrics.json holds.
+    """
+    found = _workspace(workspace)
+    rows = found.rows()
+    if json:
+        say(json_format.dumps(rows, indent=1))
+    elif rows:
+        show(chain_table(rows, _simulated(found)))
+        say(f"Iteration {rows[-1]['iteration']}: {verdict_sentence(rows, _simulated(found))}")
+    for line in _outlook(found):
+        (hint if json else say)(line)
+    return 0
+
+
+def step(
+    name: Positional[Annotated[str, arg(metavar="NAME")]],
+    /,
+    *,
+    iteration: Annotated[int, arg(metavar="K")],
+    workspace: Folder = None,
+) -> int:
+    """Run one step of an iteration; this is what dvc.yaml calls. Leaves a receipt in receipts/.
+
+    Args:
+        name: start (iteration 0 only), collect, tune, infogap, retrain, evaluate or report.
+        iteration: its number in the chain.
+        workspace: the campaign's folder; by default the current one or the nearest above it.
+    """
+    found = _workspace(workspace)
+    with progress.bar(f"{name} {iteration}") as advance:
+        run_step(found, name, iteration, advance)
+    return 0
+
+
+def report(
+    iteration: Annotated[int | None, arg(metavar="K", help_behavior_hint="")] = None,
+    out: File = None,
+    figure: File = None,
+    workspace: Folder = None,
+) -> int:
+    """Write the HTML page of an iteration, or a picture of the whole loop.
+
+    Args:
+        iteration: which one; by default the last that was evaluated.
+        out: where to write the page; by default the iteration's own report.html, which DVC versions.
+        figure: write the picture here instead, .png or .svg; the page too only with --iteration or --out.
+        workspace: the campaign's folder; by default the current one or the nearest above it.
+    """
+    found = _workspace(workspace)
+    if figure is not None:
+        from rsr.reports.loop_picture import save_loop_figure
+
+        save_loop_figure(found, figure)
+        say(str(figure))
+        if iteration is None and out is None:
+            return 0
+    from rsr.files import write_text
+    from rsr.reports.page import render_report
+
+    chosen = _last_evaluated(found) if iteration is None else iteration
+    with progress.bar(f"report {chosen}") as advance:
+        page = render_report(found, chosen, advance)
+    target = out or found.report_path(chosen)
+    write_text(target, page)
+    say(str(target))
+    return 0
+
+
+def _workspace(folder: Path | None) -> Workspace:
+    """Find the workspace; a folder that was named must be one itself, rather than lie inside one."""
+    if folder is None:
+        return Workspace.find(Path.cwd())
+    if (folder / CHAIN_FILE).is_file():
+        return Workspace(folder.resolve())
+    raise WorkspaceError(
+        got=f"no {CHAIN_FILE} in it" if folder.is_dir() else "no such folder",
+        expected="a workspace",
+        where=str(folder),
+        next_step=f"Correct the name, or make a workspace: `{_LOOP} --workspace {folder}`.",
+    )
+
+
+def _simulated(workspace: Workspace) -> bool:
+    return workspace.settings().reality.kind == "twin"
+
+
+def _last_evaluated(workspace: Workspace) -> int:
+    evaluated = [iteration for iteration in workspace.chain() if workspace.metrics_path(iteration).exists()]
+    if evaluated:
+        return evaluated[-1]
+    raise ConfigError(
+        got="no iteration that was evaluated",
+        expected="at least one, or --iteration K",
+        where=str(workspace.root),
+        next_step=f"Run the loop: `{_LOOP}`.",
+    )
+
+
+def _outlook(workspace: Workspace) -> Iterator[str]:
+    """Say what is missing and what comes next."""
+    chain = workspace.chain()
+    if not chain:
+        yield f"No iteration yet in {workspace.root}. Begin: {_LOOP} --iterations 3"
+        demo = workspace.root / "demo"
+        if (demo / CHAIN_FILE).is_file():
+            yield "demo/ is a workspace of its own. Look at it: rsr status --workspace demo"
+        return
+    open_steps = {iteration: missing for iteration in chain if (missing := _open_steps(workspace, iteration))}
+    for iteration, missing in open_steps.items():
+        yield f"Iteration {iteration} lacks {', '.join(missing)}."
+    if open_steps:
+        yield f"Next: {_LOOP} --iterations {max(chain)}; or, for what is versioned, dvc pull or dvc repro"
+    else:
+        yield f"Nothing is missing. One iteration more: {_LOOP} --iterations {max(chain) + 1}"
+
+
+def _open_steps(workspace: Workspace, iteration: int) -> list[str]:
+    """Name the steps of which a result is not there, in the order of the loop."""
+    steps = (TABLE.collect, *(stage for stage in TABLE.stages if stage.foreach))
+    return [each.name for each in steps if not all(path.exists() for path in each.outputs(workspace, iteration))]

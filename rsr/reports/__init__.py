@@ -1,0 +1,16 @@
+"""Reports: what an iteration found, as one HTML page, as a few lines of Markdown, as a line in a table, as a picture.
+
+    page.render_report(workspace, 2)          # one self-contained page; one file a section beside it
+    loop_picture.loop_figure(workspace)       # all iterations in one picture
+    summary_markdown(workspace, 2)            # for whoever shows Markdown, such as Prefect
+    chain_table(workspace.rows())             # for the terminal
+
+Everything here is a function from files to text or picture, and a missing piece is said to be missing. `page` and
+`loop_picture` load matplotlib and MuJoCo and are imported by those who draw. May import every room but steps and
+realities: what hides in a twin is not for reports.
+"""
+
+from rsr.reports.chain import chain_table, reality_name, verdict_sentence
+from rsr.reports.markdown import summary_markdown
+
+__all__ = ["chain_table", "reality_name", "summary_markdown", "verdict_sentence"]

@@ -1,0 +1,77 @@
+"""Small pieces of HTML. Text is escaped on its way in; only what is already `Markup` is taken as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+
+@dataclass(frozen=True)
+class Section:
+    """One section of a report."""
+
+    anchor: str
+    title: str
+    body: Markup
+
+
+def join(parts: Iterable[Markup]) -> Markup:
+    return Markup("\n").join(parts)
+
+
+def paragraph(text: str | Markup) -> Markup:
+    return Markup("<p>{}</p>").format(text)
+
+
+def absent(what: str, why: str) -> Markup:
+    """Say that a piece is not shown, and why."""
+    return Markup('<p class="absent">Not shown: {}. {}</p>').format(what, why)
+
+
+def badge(word: str) -> Markup:
+    """Show a verdict or status as a coloured word; the colour repeats what the word says."""
+    kind = {
+        "identified": "good",
+        "converged": "good",
+        "weak": "fair",
+        "budget spent": "fair",
+        "no improvement": "poor",
+        "not identifiable": "poor",
+        "at bound": "poor",
+    }.get(word, "plain")
+    return Markup('<span class="badge {}">{}</span>').format(kind, word)
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str | Markup]], left: int = 1, strong: int = -1) -> Markup:
+    """Lay out a table.
+
+    Args:
+        left: how many of the first columns are text; those after them are aligned right as numbers.
+        strong: index of the row to emphasise.
+    """
+
+    def line(cells: Sequence[str | Markup], tag: str) -> Markup:
+        cell = Markup(f'<{tag} class="{{}}">{{}}</{tag}>')
+        return join(cell.format("text" if i < left else "number", text) for i, text in enumerate(cells))
+
+    body = join(
+        Markup('<tr class="{}">{}</tr>').format("strong" if i == strong else "", line(cells, "td"))
+        for i, cells in enumerate(rows)
+    )
+    frame = Markup('<div class="wide"><table><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>')
+    return frame.format(line(header, "th"), body)
+
+
+def bullets(items: Iterable[str | Markup]) -> Markup:
+    return Markup("<ul>{}</ul>").format(join(Markup("<li>{}</li>").format(item) for item in items))
+
+
+def folded(summary: str, body: Markup) -> Markup:
+    """Hide details until asked for; no script needed."""
+    return Markup("<details><summary>{}</summary>{}</details>").format(summary, body)
+
+
+def link(path: str, text: str | None = None) -> Markup:
+    return Markup('<a href="{}">{}</a>').format(path, text or path)

@@ -1,0 +1,71 @@
+"""The first NaN of a simulation: what went in, on disk, and the command that plays it again."""
+
+from __future__ import annotations
+
+import logging
+import shlex
+from pathlib import Path
+
+import numpy as np
+
+from rsr.files import write_arrays
+from rsr.scenarios import Scenario, built_in_scenarios
+from rsr.simulators.mjx._flags import cache_folder
+
+ROWS = 5
+"""Last finite states kept before the first that is not."""
+_log = logging.getLogger(__name__)
+
+
+def dump_first_bad(
+    scenario: Scenario,
+    trajectory: np.ndarray,
+    actions: np.ndarray,
+    params: np.ndarray,
+    derivatives: np.ndarray | None = None,
+) -> Path | None:
+    """Write the last states before the first NaN or infinity, and log the command that replays them.
+
+    Args:
+        trajectory: [B, T + 1, n].
+        actions: [B, H + T, nu].
+        derivatives: [B, T + 1, n, P], checked too.
+
+    Returns:
+        The file, or None if everything is finite.
+    """
+    bad = ~np.isfinite(trajectory).all(axis=2)
+    if derivatives is not None:
+        bad |= ~np.isfinite(derivatives).all(axis=(2, 3))
+    if not bad.any():
+        return None
+    window = int(np.flatnonzero(bad.any(axis=1))[np.argmin(bad.argmax(axis=1)[bad.any(axis=1)])])
+    row = int(bad[window].argmax())
+    first = max(0, row - ROWS)
+    values = np.broadcast_to(np.atleast_2d(params), (len(trajectory), len(scenario.space)))[window]
+    path = cache_folder() / "dumps" / f"{scenario.name}-nan.npz"
+    write_arrays(
+        path,
+        {
+            "scenario": np.array(_name(scenario)),
+            "states": trajectory[window, first : row + 1],
+            "actions": actions[window, first : max(row, first + 1) + scenario.history_steps],
+            "params": values,
+        },
+    )
+    _log.warning(
+        "%s: not finite in window %d, control step %d, with %s. Replay: python -m rsr.simulators.mjx %s",
+        scenario.name,
+        window,
+        row,
+        ", ".join(f"{name} {value:.4g}" for name, value in zip(scenario.space.names, values, strict=True)),
+        shlex.quote(str(path)),
+    )
+    return path
+
+
+def _name(scenario: Scenario) -> str:
+    """What `load_scenario` takes: a built-in name or the path of a YAML file."""
+    if scenario.name in built_in_scenarios():
+        return scenario.name
+    return str(scenario.mjcf.parent / "scenario.yaml")

@@ -1,0 +1,120 @@
+"""How well a simulator with given parameters predicts a recording, in the figures its scenario is judged by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rsr.errors import SessionError
+from rsr.scenarios import Scenario, difference
+from rsr.scenarios.starts import Start, commands_from, starts_of
+from rsr.sessions import Episode, Session
+from rsr.simulators.contract import Simulator
+from rsr.simulators.mujoco import MujocoSimulator
+
+UNSTABLE = 1e3
+"""What a prediction that is no longer finite is charged, in the channel's unit."""
+
+
+def evaluate_recording(
+    scenario: Scenario,
+    session: Session,
+    params: np.ndarray | Mapping[str, float],
+    start: str | None = None,
+    episodes: Sequence[int] | None = None,
+    simulator: Simulator | None = None,
+) -> dict[str, Any]:
+    """Simulate a recording open loop and compare.
+
+    Args:
+        params: [P] in physical units, or names and values; names left out keep their nominal value.
+        start: one of `scenario.evaluation.starts`; the first of them by default.
+        episodes: indices of the episodes to judge by; all by default. Leave out those that were fitted, with their
+            repeats (`unseen_episodes`).
+        simulator: C MuJoCo by default.
+
+    Returns:
+        The scenario's metrics by name, and `start`, `episodes` (how many were judged), `trials` (how many different
+        ones), `skipped` (indices of episodes that do not allow this start), `per_episode` (index -> metric -> value).
+
+    Example:
+        >>> evaluate_recording(scenario, session, {"friction": 0.18}, "free_flight")  # doctest: +SKIP
+        {'position_error_percent': 14.6, 'rotation_error_deg': 19.6, ...}
+    """
+    values = scenario.space.vector(params) if isinstance(params, Mapping) else np.asarray(params, float)
+    name = scenario.evaluation.start(start)
+    chosen = session.episodes if episodes is None else tuple(session.episodes[index] for index in episodes)
+    begun = {episode.index: starts_of(scenario, episode, name) for episode in chosen}
+    judged = [episode for episode in chosen if begun[episode.index]]
+    if not judged:
+        raise SessionError(
+            got=f"no episode that allows the start '{name}', of {len(chosen)}",
+            expected="at least one",
+            where=f"session '{session.card.session}'",
+            next_step=f"Choose another start: {', '.join(scenario.evaluation.starts)}; or record longer episodes.",
+        )
+    rollouts = [(episode, start) for episode in judged for start in begun[episode.index]]
+    errors = _by_episode(judged, rollouts, predict(scenario, rollouts, values, simulator), scenario)
+    groups = [scenario.group(episode) for episode in judged]
+    figures = {
+        metric.name: metric.total([errors[episode.index][metric.channel] for episode in judged], groups)
+        for metric in scenario.evaluation.metrics
+    }
+    each = {
+        str(index): {metric.name: metric.episode(error[metric.channel]) for metric in scenario.evaluation.metrics}
+        for index, error in errors.items()
+    }
+    return figures | {
+        "start": name,
+        "episodes": len(judged),
+        "trials": len(set(groups)),
+        "skipped": [episode.index for episode in chosen if not begun[episode.index]],
+        "per_episode": each,
+    }
+
+
+def unseen_episodes(scenario: Scenario, session: Session, fitted: Sequence[int]) -> tuple[int, ...]:
+    """Indices of the episodes that neither were fitted nor repeat a trial that was."""
+    seen = {scenario.group(session.episodes[index]) for index in fitted}
+    return tuple(episode.index for episode in session.episodes if scenario.group(episode) not in seen)
+
+
+def predict(
+    scenario: Scenario,
+    rollouts: Sequence[tuple[Episode, Start]],
+    values: np.ndarray,
+    simulator: Simulator | None = None,
+) -> list[np.ndarray]:
+    """Simulate each start with the recorded commands: states [steps + 1, nq + nv], the first the start itself."""
+    if simulator is None:
+        with MujocoSimulator(scenario) as own:
+            return predict(scenario, rollouts, values, own)
+    longest = max(start.steps for _, start in rollouts)
+    states = simulator.rollout(
+        np.array([start.state for _, start in rollouts]),
+        np.array([commands_from(scenario, episode, start, longest) for episode, start in rollouts]),
+        values,
+    )
+    return [rows[: start.steps + 1] for rows, (_, start) in zip(states, rollouts, strict=True)]
+
+
+def _by_episode(
+    judged: Sequence[Episode],
+    rollouts: Sequence[tuple[Episode, Start]],
+    predicted: Sequence[np.ndarray],
+    scenario: Scenario,
+) -> dict[int, dict[str, list[np.ndarray]]]:
+    """Errors of the channels that metrics speak of: episode index -> channel -> one array [T, C] a rollout."""
+    channels = {metric.channel for metric in scenario.evaluation.metrics}
+    errors: dict[int, dict[str, list[np.ndarray]]] = {
+        episode.index: {channel: [] for channel in channels} for episode in judged
+    }
+    for (episode, start), states in zip(rollouts, predicted, strict=True):
+        measured = scenario.measure(states)
+        for channel in channels:
+            real = episode[channel][start.row : start.row + start.steps + 1]
+            error = difference(scenario.observed_channel(channel).kind, real, measured[channel])
+            errors[episode.index][channel].append(np.nan_to_num(error, nan=UNSTABLE, posinf=UNSTABLE, neginf=-UNSTABLE))
+    return errors

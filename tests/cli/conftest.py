@@ -1,0 +1,12 @@
+from __future__ import annotations
+
+import pytest
+from sample_workspace import make_workspace
+
+from rsr.workspace import Workspace
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """Two finished iterations; do not write to it."""
+    return make_workspace(tmp_path_factory.mktemp("finished"))

@@ -1,0 +1,139 @@
+"""`rsr check`, `rsr calibrate`, `rsr evaluate`, `rsr train` on small recordings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rsr.cli import main
+from rsr.files import read_json
+from rsr.sessions import Episode, Session, read_session, write_session
+from rsr.workspace import Workspace
+
+
+@pytest.fixture(scope="session")
+def session(finished: Workspace) -> Path:
+    return finished.session_dir(1)
+
+
+def renamed(session: Session, name: str) -> Session:
+    return replace(session, card=replace(session.card, session=name))
+
+
+def test_session_to_use(session, capsys):
+    assert main(["check", str(session)]) == 0
+    assert capsys.readouterr().out == f"use     {session}: 12 episodes, 60 s, 8 channels, simulated\n"
+
+
+def test_damaged_file_is_named(session, finished, tmp_path, capsys):
+    folder = write_session(tmp_path, renamed(read_session(session), "damaged"))
+    data = next(folder.rglob("*.parquet"))
+    data.write_bytes(data.read_bytes()[:-9])
+    assert main(["check", str(session), str(folder)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"use     {session}")
+    assert lines[1] == f"reject  {folder}: 1 problem"
+    assert lines[2].strip() == (
+        f"{data}: got bytes that do not match their checksum; expected a session as it was written. "
+        "Restore it (`dvc checkout`, or a copy) or leave this session out; other sessions are not affected."
+    )
+
+
+def test_every_problem_comes_with_its_remedy(session, tmp_path, capsys):
+    found = read_session(session)
+    broken = found.episodes[3]
+    values = {**broken.values, "block_position": broken["block_position"].copy()}
+    values["block_position"][7, 1] = np.nan
+    episodes = (*found.episodes[:3], Episode(3, broken.time_s, values), *found.episodes[4:])
+    folder = write_session(tmp_path, renamed(replace(found, episodes=episodes), "nan"))
+    assert main(["check", str(folder), "--scenario", "push_cube"]) == 1
+    assert capsys.readouterr().out == (
+        f"reject  {folder}: 1 problem\n"
+        "        session 'nan', channel 'block_position', episode 3, row 7 (0.350 s): got y = nan (1 of 303 values "
+        "are not finite); expected finite numbers. "
+        "Drop or re-record this episode: what was not measured cannot be tuned to.\n"
+    )
+
+
+def test_long_lists_are_cut(session, tmp_path, capsys):
+    found = read_session(session)
+    episodes = tuple(replace(episode, time_s=2 * episode.time_s) for episode in found.episodes)
+    folder = write_session(tmp_path, renamed(replace(found, episodes=episodes), "slow"))
+    assert main(["check", str(folder)]) == 1
+    out = capsys.readouterr().out
+    assert "12 problems" in out
+    assert out.endswith("        ... and 2 more\n")
+
+
+def test_nothing_to_check(capsys):
+    assert main(["check"]) == 2
+    assert capsys.readouterr().err == (
+        "ConfigError command line: got no session; expected at least one folder of a stored session. "
+        "Name them, e.g. data/push_cube/session-001.\n"
+    )
+
+
+def test_unknown_scenario(session, tmp_path, capsys):
+    for command in (
+        ["check", str(session)],
+        ["calibrate", "--sessions", str(session), "--out", str(tmp_path)],
+        ["evaluate", "--sessions", str(session)],
+        ["train", "--out", str(tmp_path)],
+    ):
+        assert main([*command, "--scenario", "push_cubes"]) == 2
+        error = capsys.readouterr().err
+        assert error.startswith("ConfigError scenario: got scenario 'push_cubes'; expected one of ")
+        assert "push_cube" in error.split("expected one of ")[1]
+        assert error.endswith("Correct the name in params.yaml or on the command line.\n")
+
+
+def test_unknown_method(session, tmp_path, capsys):
+    command = ["calibrate", "--scenario", "push_cube", "--sessions", str(session), "--out", str(tmp_path)]
+    assert main([*command, "--method", "adam"]) == 2
+    error = capsys.readouterr().err
+    assert "got calibration method 'adam'" in error
+    assert "cmaes" in error
+
+
+def test_session_that_is_not_there(capsys):
+    assert main(["evaluate", "--scenario", "push_cube", "--sessions", "nowhere"]) == 2
+    assert capsys.readouterr().err.startswith("SessionError nowhere: got no such folder;")
+
+
+def test_gap_of_nominal_parameters(session, tmp_path, capsys):
+    target = tmp_path / "gap.json"
+    command = ["evaluate", "--scenario", "push_cube", "--sessions", str(session), "--json", str(target)]
+    assert main(command) == 0
+    out = capsys.readouterr().out
+    assert "12 episodes, replayed open loop" in out
+    figures = read_json(target)
+    assert figures["gap"] == figures["gap_nominal"] > 0
+    assert figures["block_position_rmse"] == figures["block_position_rmse_nominal"] > 0
+    assert figures["start"] == "windows"
+    assert (figures["episodes"], figures["calibration"]) == (12, None)
+
+
+def test_gap_of_a_calibration_on_its_held_out_episodes(session, finished, tmp_path):
+    target = tmp_path / "gap.json"
+    command = ["evaluate", "--scenario", "push_cube", "--sessions", str(session), "--json", str(target)]
+    assert main([*command, "--calibration", str(finished.calibration_dir(1)), "--held-out"]) == 0
+    figures = read_json(target)
+    assert figures["episodes"] == 8
+    assert figures["gap"] != figures["gap_nominal"]
+
+
+def test_held_out_episodes_of_other_sessions(session, finished, capsys):
+    command = ["evaluate", "--scenario", "push_cube", "--held-out", "--sessions", str(session)]
+    assert main(command) == 2
+    assert "got --held-out without --calibration" in capsys.readouterr().err
+    command += [str(finished.session_dir(2)), "--calibration", str(finished.calibration_dir(1))]
+    assert main(command) == 2
+    assert "got 24 episodes; expected the 12 that the calibration was made from" in capsys.readouterr().err
+
+
+def test_unknown_start(session, capsys):
+    assert main(["evaluate", "--scenario", "push_cube", "--sessions", str(session), "--start", "last"]) == 2
+    assert "got start 'last'; expected one of windows, first" in capsys.readouterr().err

@@ -1,0 +1,112 @@
+"""`rsr status`: what it lists, what it says comes next, and that it does not wait for libraries it does not need."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rsr.cli import main
+from rsr.files import write_json
+from rsr.workspace import Workspace
+
+KEYS = {
+    "iteration", "kl_x", "kl_y", "gap_before", "gap_after", "success_sim", "success_reality", "params", "verdicts",
+}  # fmt: skip
+HEAVY = ("mujoco", "torch", "jax", "matplotlib", "scipy", "stable_baselines3", "prefect", "dvc", "pyarrow")
+
+
+@pytest.fixture
+def copy(finished: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    """The finished workspace, to be changed; the current folder."""
+    root = Path(shutil.copytree(finished.root, tmp_path / "campaign"))
+    monkeypatch.chdir(root)
+    return Workspace(root)
+
+
+def test_json_has_a_row_an_iteration_with_the_agreed_keys(finished, capsys):
+    assert main(["status", "--workspace", str(finished.root), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["iteration"] for row in rows] == [1, 2]
+    assert all(row.keys() >= KEYS for row in rows)
+    assert rows == finished.rows()
+
+
+def test_table_verdict_and_outlook(copy, capsys):
+    copy.report_path(1).touch()
+    copy.report_path(2).touch()
+    assert main(["status"]) == 0
+    out = capsys.readouterr().out
+    assert "recorded on a simulated stand-in for reality" in out
+    assert "Iteration 2: The tuned simulator predicts held-out episodes to 9.0 mm" in out
+    assert out.endswith("Nothing is missing. One iteration more: python -m flows.rsr_loop --iterations 3\n")
+
+
+def test_what_is_missing_is_named_with_the_remedy(copy, capsys):
+    shutil.rmtree(copy.policy_dir(2))
+    copy.report_path(1).touch()
+    main(["status"])
+    out = capsys.readouterr().out
+    assert "Iteration 2 lacks retrain, report.\n" in out
+    assert "Next: python -m flows.rsr_loop --iterations 2;" in out
+
+
+def test_found_from_a_folder_below(copy, capsys, monkeypatch):
+    monkeypatch.chdir(copy.policy_dir(1))
+    main(["status", "--json"])
+    assert len(json.loads(capsys.readouterr().out)) == 2
+
+
+def test_empty_chain_points_to_the_demo(tmp_path, capsys, monkeypatch):
+    write_json(tmp_path / "iterations.json", {"chain": {}})
+    write_json(tmp_path / "demo" / "iterations.json", {"chain": {}})
+    monkeypatch.chdir(tmp_path)
+    assert main(["status", "--json"]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out) == []
+    assert captured.err == (
+        f"No iteration yet in {tmp_path}. Begin: python -m flows.rsr_loop --iterations 3\n"
+        "demo/ is a workspace of its own. Look at it: rsr status --workspace demo\n"
+    )
+
+
+def test_no_workspace(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["status"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == (
+        f"WorkspaceError {tmp_path}: got no iterations.json here or in any folder above; expected a workspace. "
+        "Change into a workspace, or make one: `python -m flows.rsr_loop --workspace demo`.\n"
+    )
+
+
+def test_folder_that_was_named_must_be_the_workspace(copy, capsys):
+    assert main(["status", "--workspace", "iterations"]) == 2
+    assert main(["status", "--workspace", "nowhere"]) == 2
+    assert capsys.readouterr().err == (
+        "WorkspaceError iterations: got no iterations.json in it; expected a workspace. "
+        "Correct the name, or make a workspace: `python -m flows.rsr_loop --workspace iterations`.\n"
+        "WorkspaceError nowhere: got no such folder; expected a workspace. "
+        "Correct the name, or make a workspace: `python -m flows.rsr_loop --workspace nowhere`.\n"
+    )
+
+
+def test_status_starts_without_heavy_libraries(finished):
+    code = (
+        "import sys; from rsr.cli import main; "
+        f"main(['status', '--workspace', {str(finished.root)!r}]); "
+        f"print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == "[]\n"
+
+
+def test_module_is_the_command(finished):
+    command = [sys.executable, "-m", "rsr", "status", "--json", "--workspace", str(finished.root)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert len(json.loads(done.stdout)) == 2

@@ -1,0 +1,105 @@
+import json
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from rsr.errors import PolicyError
+from rsr.files import sha256
+from rsr.policies import Normaliser, Policy
+from rsr.scenarios.push_cube import task
+
+
+def policy(seed: int = 0) -> Policy:
+    rng = np.random.default_rng(seed)
+    sizes = (task.OBSERVATION_SIZE, 8, 8, 2)
+    layers = tuple(
+        (rng.normal(size=(out, into)).astype(np.float32), rng.normal(size=out).astype(np.float32))
+        for into, out in pairwise(sizes)
+    )
+    normaliser = Normaliser(rng.normal(size=21), rng.uniform(0.1, 1, 21), 5.0)
+    return Policy("push_cube", normaliser, layers, {"seed": seed})
+
+
+def observations(count: int = 20) -> np.ndarray:
+    starts = task.sample_starts(np.random.default_rng(0), count)
+    return task.observation(starts.qpos[:, 7:], starts.qpos[:, :3], starts.target)
+
+
+def test_saved_loaded_and_saved_again_is_the_same_bytes(tmp_path):
+    policy().save(tmp_path / "first")
+    loaded = Policy.load(tmp_path / "first")
+    loaded.save(tmp_path / "second")
+    assert sha256(tmp_path / "first") == sha256(tmp_path / "second")
+    np.testing.assert_array_equal(loaded.act(observations()), policy().act(observations()))
+    policy(1).save(tmp_path / "other")
+    assert sha256(tmp_path / "other") != sha256(tmp_path / "first")
+
+
+def test_actions_are_six_displacements_within_the_box():
+    action = policy().act(observations())
+    assert action.shape == (20, 6)
+    assert np.abs(action).max() <= 1.0
+    assert np.isfinite(action).all()
+
+
+def test_one_observation_at_a_time_gives_the_same_actions():
+    together = policy().act(observations())
+    alone = np.concatenate([policy().act(row[None]) for row in observations()])
+    np.testing.assert_allclose(alone, together, atol=1e-5)
+
+
+def test_wrong_width():
+    with pytest.raises(PolicyError) as caught:
+        policy().act(np.zeros((3, 20), np.float32))
+    assert str(caught.value) == (
+        "policy for push_cube: got observations of width 20; expected 21 values (joints, fingertip, target, block and "
+        "their differences). Build observations with rsr.scenarios.push_cube.task.observation."
+    )
+
+
+def test_missing_folder(tmp_path):
+    with pytest.raises(PolicyError) as caught:
+        Policy.load(tmp_path / "policy")
+    assert str(caught.value) == (
+        f"{tmp_path}/policy: got FileNotFoundError: [Errno 2] No such file or directory: "
+        f"'{tmp_path}/policy/policy.json'; expected policy.npz and policy.json of one policy. "
+        "Restore the folder with `dvc checkout`, or make it again with `dvc repro`."
+    )
+
+
+@pytest.mark.parametrize("size", [0, 3, 100, -30])
+def test_cut_arrays(tmp_path, size):
+    policy().save(tmp_path)
+    file = tmp_path / "policy.npz"
+    file.write_bytes(file.read_bytes()[:size])
+    with pytest.raises(PolicyError, match="Restore the folder with `dvc checkout`"):
+        Policy.load(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"layers": 9, "limit": 5, "scenario": "push_cube"}', '{"layers": '])
+def test_cards_that_are_none(tmp_path, text):
+    policy().save(tmp_path)
+    (tmp_path / "policy.json").write_text(text)
+    with pytest.raises(PolicyError, match="expected policy.npz and policy.json of one policy"):
+        Policy.load(tmp_path)
+
+
+def test_altered_arrays_are_noticed(tmp_path):
+    policy().save(tmp_path)
+    file = tmp_path / "policy.npz"
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    file.write_bytes(bytes(content))
+    with pytest.raises(PolicyError, match="BadZipFile"):
+        Policy.load(tmp_path)
+
+
+def test_card_is_written_for_people(tmp_path):
+    policy().save(tmp_path)
+    assert json.loads((tmp_path / "policy.json").read_text()) == {
+        "scenario": "push_cube",
+        "limit": 5.0,
+        "layers": 3,
+        "seed": 0,
+    }

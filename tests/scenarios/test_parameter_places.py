@@ -1,0 +1,129 @@
+"""Every place a parameter can be written to is read back, changes what MuJoCo computes from it, and nothing else."""
+
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pytest
+
+from rsr.errors import ScenarioError
+from rsr.scenarios.bindings import _FIELDS, bind, in_order, refresh_constants
+
+MJCF = """
+<mujoco>
+  <compiler angle="radian"/>
+  <worldbody>
+    <geom name="floor" type="plane" size="1 1 0.1"/>
+    <body name="block" pos="0 0 1">
+      <freejoint name="free"/>
+      <inertial pos="0.001 0.002 0.003" mass="0.5" diaginertia="0.002 0.0015 0.001"/>
+      <geom name="ball" type="sphere" size="0.01" pos="0.04 -0.04 0.03"/>
+      <geom name="box" type="box" size="0.05 0.04 0.03"/>
+    </body>
+    <body name="arm" pos="1 0 1">
+      <joint name="hinge" axis="0 1 0" damping="0.1" armature="0.01" frictionloss="0.2"/>
+      <inertial pos="0 0 -0.2" mass="1" diaginertia="0.01 0.01 0.001"/>
+    </body>
+  </worldbody>
+  <contact><pair name="touch" geom1="floor" geom2="ball" condim="6"/></contact>
+  <actuator><position name="servo" joint="hinge" kp="10"/></actuator>
+</mujoco>
+"""
+ELEMENTS = {
+    "pair": "touch",
+    "geom": "ball",
+    "body": "block",
+    "joint": "hinge",
+    "actuator": "servo",
+    "option": "gravity",
+}
+
+
+@pytest.fixture(scope="module")
+def base() -> mujoco.MjModel:
+    return mujoco.MjModel.from_xml_string(MJCF)
+
+
+def written(base: mujoco.MjModel, values: dict, mode: str = "set") -> mujoco.MjModel:
+    """The model with {(element name, field): value} written."""
+    import copy
+
+    model = copy.copy(base)
+    kinds = {name: kind for kind, name in ELEMENTS.items()} | {"arm": "body", "box": "geom"}
+    bindings = [
+        bind(base, i, mode, {kinds[name]: name, "field": field}, "here") for i, (name, field) in enumerate(values)
+    ]
+    for binding in in_order(bindings):
+        binding.apply(model, base, list(values.values())[binding.parameter])
+    refresh_constants(model)
+    return model
+
+
+@pytest.mark.parametrize(("element", "field"), list(_FIELDS))
+def test_what_is_written_is_read(base, element, field):
+    read, _ = _FIELDS[element, field]
+    binding = bind(base, 0, "set", {element: ELEMENTS[element], "field": field}, "here")
+    before = read(base, binding.ids[0])
+    assert before != 0
+    assert read(written(base, {(ELEMENTS[element], field): 1.25 * before}), binding.ids[0]) == pytest.approx(
+        1.25 * before
+    )
+    scaled = written(base, {(ELEMENTS[element], field): 1.25}, "scale")
+    assert read(scaled, binding.ids[0]) == pytest.approx(1.25 * before)
+    assert read(base, binding.ids[0]) == before
+
+
+def test_only_gravity_is_an_option(base):
+    with pytest.raises(ScenarioError, match="got option 'wind'; expected gravity"):
+        bind(base, 0, "set", {"option": "wind", "field": "gravity_strength"}, "here")
+    np.testing.assert_allclose(written(base, {("gravity", "gravity_strength"): 9.6}).opt.gravity, [0, 0, -9.6])
+
+
+def test_an_inertia_prevails_over_what_the_mass_does_to_it(base):
+    for order in (("mass", "inertia"), ("inertia", "mass")):
+        values = {("block", field): {"mass": 1.0, "inertia": 0.003}[field] for field in order}
+        model = written(base, values)
+        assert model.body("block").mass[0] == 1.0
+        np.testing.assert_allclose(model.body("block").inertia, [0.003, 0.00225, 0.0015])
+
+
+def test_centre_of_mass_moves_the_balance(base):
+    model = written(base, {("block", "com_x"): 0.02})
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    np.testing.assert_allclose(data.body("block").xipos - data.body("block").xpos, [0.02, 0.002, 0.003], atol=1e-12)
+    far = written(base, {("arm", "com_distance"): 0.3})
+    np.testing.assert_allclose(far.body("arm").ipos, [0, 0, -0.3])
+    # Gravity at 90 degrees: m g times the distance.
+    data = mujoco.MjData(far)
+    data.joint("hinge").qpos[0] = np.pi / 2
+    mujoco.mj_forward(far, data)
+    assert abs(data.joint("hinge").qfrc_bias[0]) == pytest.approx(9.81 * 0.3)
+
+
+def test_a_corner_stays_flush_with_the_faces(base):
+    model = written(base, {("ball", "corner_radius"): 0.015})
+    size = model.geom("ball").size[0]
+    assert size == 0.015
+    np.testing.assert_allclose(np.abs(model.geom("ball").pos) + size, [0.05, 0.05, 0.04])
+    assert model.geom_rbound[model.geom("ball").id] == pytest.approx(0.015)
+
+
+def test_a_box_keeps_its_proportions(base):
+    model = written(base, {("box", "size"): 0.10})
+    box = model.geom("box").id
+    np.testing.assert_allclose(model.geom_size[box], [0.10, 0.08, 0.06])
+    assert model.geom_rbound[box] == pytest.approx(2 * base.geom_rbound[box])
+
+
+def test_a_centre_of_mass_that_mujoco_compiled_away_is_refused():
+    nailed = mujoco.MjModel.from_xml_string(MJCF.replace('pos="0.001 0.002 0.003" ', 'pos="0 0 0" '))
+    with pytest.raises(ScenarioError, match="got body 'block' with its centre of mass exactly in its origin") as caught:
+        bind(nailed, 0, "set", {"body": "block", "field": "com_z"}, "here")
+    assert 'pos="0.000001' in caught.value.next_step
+
+
+def test_every_place_is_documented():
+    text = (Path(__file__).parents[2] / "docs" / "scenarios.md").read_text()
+    for element, field in _FIELDS:
+        assert f"| `{element}` | `{field}` |" in text, f"docs/scenarios.md says nothing of {field} of {element}"

@@ -1,0 +1,148 @@
+"""The parts of the differentiable simulator: flags, delay, derived constants, refusals, the dump of a NaN."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+import pytest
+from mujoco import mjx
+
+from rsr.errors import ScenarioError
+from rsr.scenarios import Scenario, load_scenario
+from rsr.simulators import delay
+from rsr.simulators.mjx import MjxSimulator, cache_folder
+from rsr.simulators.mjx._flags import with_fast_flags
+from rsr.simulators.mjx.delay import delay_weights
+from rsr.simulators.mjx.dump import dump_first_bad
+from rsr.simulators.mjx.implicit import forward
+from rsr.simulators.mjx.inject import Injector
+
+
+def test_the_users_flags_are_kept():
+    flags = with_fast_flags("--xla_dump_to=/somewhere --xla_cpu_use_fusion_emitters=true")
+    assert flags.split() == [
+        "--xla_dump_to=/somewhere",
+        "--xla_cpu_use_fusion_emitters=true",
+        "--xla_cpu_experimental_ynn_fusion_type=",
+    ]
+
+
+def test_computes_in_float64():
+    assert jnp.zeros(1).dtype == jnp.float64
+
+
+def test_cache_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("RSR_CACHE_DIR", str(tmp_path))
+    assert cache_folder() == tmp_path
+
+
+@pytest.mark.parametrize("delay_s", [0.0, 0.004, 0.01, 0.013, 0.05, 0.0731, 0.14, 0.16])
+def test_delay_weights_are_those_of_the_contract(delay_s: float):
+    np.testing.assert_allclose(delay_weights(jnp.array(delay_s), 0.05, 5, 3), delay.delay_weights(delay_s, 0.05, 5, 3))
+
+
+@pytest.mark.parametrize("delay_s", [0.0, 0.004, 0.013, 0.0731])
+def test_delay_derivative_looks_towards_longer_delays(delay_s: float):
+    derivative = jax.jacfwd(lambda value: delay_weights(value, 0.05, 5, 3))(jnp.array(delay_s))
+    step_s = 1e-6
+    ahead, here = (delay.delay_weights(value, 0.05, 5, 3) for value in (delay_s + step_s, delay_s))
+    np.testing.assert_allclose(derivative, (ahead - here) / step_s, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["push_cube", "cube_toss", "double_pendulum"])
+def test_parameters_reach_the_same_numbers_as_in_c(name: str):
+    """Every leaf a parameter writes, and the constants MuJoCo derives from masses (mj_setConst)."""
+    scenario = load_scenario(name)
+    space = scenario.space
+    values = space.nominal + 0.2 * (space.upper - space.nominal)
+    leaves = [
+        "body_mass body_inertia body_ipos body_subtreemass body_invweight0 dof_invweight0 dof_damping dof_armature",
+        "dof_frictionloss pair_friction pair_solref geom_size geom_pos actuator_gainprm actuator_biasprm",
+    ]
+    names = " ".join(leaves).split()
+    injector = Injector(scenario)
+    made = jax.jit(lambda values: {leaf: getattr(injector.model(values), leaf) for leaf in names})(values)
+    expected = scenario.model(values)
+    for leaf in names:
+        np.testing.assert_allclose(made[leaf], getattr(expected, leaf), rtol=1e-9, atol=1e-12, err_msg=leaf)
+
+
+def _with(scenario: Scenario, **options: int) -> Scenario:
+    model = mujoco.MjModel.from_xml_path(str(scenario.mjcf))
+    for name, value in options.items():
+        setattr(model.opt, name, value)
+    return dataclasses.replace(scenario, base_model=model)
+
+
+@pytest.mark.parametrize(
+    ("options", "feature"),
+    [
+        ({"cone": mujoco.mjtCone.mjCONE_ELLIPTIC}, "condim=1"),
+        ({"integrator": mujoco.mjtIntegrator.mjINT_RK4}, "integrator RK4"),
+        ({"integrator": mujoco.mjtIntegrator.mjINT_IMPLICIT}, "mjINT_IMPLICIT"),
+    ],
+)
+def test_a_feature_that_mjx_lacks_is_named(options: dict[str, int], feature: str):
+    with pytest.raises(ScenarioError, match="cmaes") as error:
+        MjxSimulator(_with(load_scenario("push_cube"), **options))
+    assert feature.lower() in error.value.got.lower()
+
+
+def test_the_first_nan_is_dumped_with_the_command_that_replays_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    monkeypatch.setenv("RSR_CACHE_DIR", str(tmp_path))
+    scenario = load_scenario("double_pendulum")
+    trajectory = np.zeros((3, 12, 4))
+    trajectory[1, 9:] = np.nan
+    trajectory[2, 11:] = np.inf
+    actions = np.arange(3 * (11 + scenario.history_steps) * 2.0).reshape(3, -1, 2)
+    with caplog.at_level(logging.WARNING):
+        path = dump_first_bad(scenario, trajectory, actions, scenario.space.nominal)
+    assert path is not None
+    dump = np.load(path)
+    assert np.isfinite(dump["states"][:-1]).all()
+    assert np.isnan(dump["states"][-1]).all()
+    assert len(dump["actions"]) == len(dump["states"]) - 1 + scenario.history_steps
+    assert "window 1, control step 9" in caplog.text
+    assert f"python -m rsr.simulators.mjx {path}" in caplog.text
+
+
+def test_nothing_is_dumped_while_all_is_finite(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("RSR_CACHE_DIR", str(tmp_path))
+    scenario = load_scenario("double_pendulum")
+    shape = (1, 3 + scenario.history_steps, 2)
+    assert dump_first_bad(scenario, np.zeros((1, 4, 4)), np.zeros(shape), scenario.space.nominal) is None
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+def test_reverse_mode_agrees_with_forward_mode(cone: str):
+    """MJX alone raises in reverse mode, and gives NaN with the elliptic cone."""
+    model = mujoco.MjModel.from_xml_string(f"""
+        <mujoco><option timestep="0.004" cone="{cone}" integrator="implicitfast" tolerance="1e-14"/>
+          <worldbody><geom name="floor" type="plane" size="1 1 1"/>
+            <body pos="0 0 0.049"><freejoint/><geom name="ball" type="sphere" size="0.05" mass="0.2"/></body>
+          </worldbody>
+          <contact><pair geom1="floor" geom2="ball" condim="3" friction="0.3 0.3 0.005 0.0001 0.0001"/></contact>
+        </mujoco>""")
+    converted = mjx.put_model(model)
+    data = mjx.make_data(converted).replace(qvel=jnp.array([0.5, 0.1, -0.1, 0.0, 1.0, 0.0]))
+
+    def speed(friction: jax.Array) -> jax.Array:
+        changed = converted.replace(pair_friction=converted.pair_friction.at[0, :2].set(friction))
+        state = data
+        for _ in range(3):
+            state = mjx.implicit(changed, forward(changed, state))
+        return state.qvel[0]
+
+    forwards, reverse = jax.jit(jax.jacfwd(speed))(0.3), jax.jit(jax.jacrev(speed))(0.3)
+    assert abs(forwards) > 1e-3
+    np.testing.assert_allclose(forwards, reverse, rtol=1e-10)

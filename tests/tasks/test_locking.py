@@ -1,0 +1,110 @@
+"""One loop at a time in a workspace."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from rsr.errors import WorkspaceError
+from tasks.locking import held, is_held
+from tasks.watcher import LOOP_VARIABLE
+
+_HOLD = """
+import os, sys
+from tasks.locking import held
+with held(sys.argv[1]):
+    if len(sys.argv) > 2 and os.fork() == 0:
+        sys.stdin.read()  # a child that outlives its parent
+        os._exit(0)
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def holder(root, *arguments):
+    process = subprocess.Popen(
+        [sys.executable, "-c", _HOLD, str(root), *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "held\n"
+    return process
+
+
+def finish(process):
+    process.stdin.close()
+    process.stdout.close()
+    process.wait()
+
+
+def test_a_second_process_is_refused_and_told_who(tmp_path):
+    first = holder(tmp_path)
+    with pytest.raises(WorkspaceError) as caught, held(tmp_path):
+        pass
+    finish(first)
+    message = re.sub(r"on \S+, since \S+\)", "on HOST, since THEN)", str(caught.value))
+    assert message == (
+        f"{tmp_path}: got a workspace in which a loop is running (process {first.pid} on HOST, since THEN); "
+        "expected one loop at a time. "
+        "Wait for it or stop it, then run the same command again; or use another workspace."
+    )
+    with held(tmp_path) as dead:
+        assert dead is None
+
+
+def test_a_second_entry_in_this_process_is_refused(tmp_path):
+    with held(tmp_path), pytest.raises(WorkspaceError, match="in this process"), held(tmp_path):
+        pass
+
+
+def test_whoever_dies_lets_go_and_is_named(tmp_path):
+    first = holder(tmp_path)
+    first.kill()
+    finish(first)
+    with held(tmp_path) as dead:
+        assert dead.pid == first.pid
+    with held(tmp_path) as dead:
+        assert dead is None
+
+
+def test_the_orphan_of_a_dead_loop_does_not_hold_it(tmp_path):
+    first = holder(tmp_path, "fork")
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    with held(tmp_path) as dead:
+        assert dead.pid == first.pid
+    finish(first)
+
+
+def test_children_know_whose_they_are(tmp_path, monkeypatch):
+    monkeypatch.delenv(LOOP_VARIABLE, raising=False)
+    with held(tmp_path):
+        mark = os.environ[LOOP_VARIABLE]
+        assert mark.startswith(f"{os.getpid()}@")
+        assert mark.endswith(f":{tmp_path}")
+        assert json.loads((tmp_path / ".rsr/lock").read_text())["pid"] == os.getpid()
+    assert LOOP_VARIABLE not in os.environ
+
+
+def test_only_the_holding_thread_holds(tmp_path):
+    seen = []
+    with held(tmp_path):
+        thread = threading.Thread(target=lambda: seen.append(is_held(tmp_path)))
+        thread.start()
+        thread.join()
+        assert is_held(tmp_path)
+    assert seen == [False]
+    assert not is_held(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"pid": 1}', "\x00\xff"])
+def test_a_torn_note_about_the_holder(tmp_path, text):
+    (tmp_path / ".rsr").mkdir()
+    (tmp_path / ".rsr/lock").write_text(text)
+    with held(tmp_path) as dead:
+        assert dead is None
