@@ -12,10 +12,10 @@ from rich.markup import escape
 
 from rsr.config import LoopConfig, parse_config
 from rsr.errors import ConfigError, RsrError
+from rsr.reports import chain_table, read_rows, verdict_sentence
 from rsr.workspace import Workspace
 from tasks import environment
 from tasks.campaign import DEFAULT_TABLE, Campaign, finished, opened
-from tasks.summary import as_table
 from tasks.watcher import watched
 
 
@@ -50,7 +50,8 @@ def _bring_up_to_date(campaign: Campaign, iterations: int, table: str) -> None:
         with watched():
             rsr_loop(str(campaign.root), iterations, table)
         console.print(f"Finished in {time.perf_counter() - began_s:.0f} s.")
-    console.print(as_table(campaign.workspace.rows()))
+    rows, simulated = read_rows(campaign.workspace), campaign.workspace.settings().reality.kind == "twin"
+    console.print(chain_table(rows, simulated), verdict_sentence(rows, simulated), sep="\n")
     reports = campaign.workspace.iteration_dir(0).parent / "*" / "report.html"
     console.print(f"Reports: {reports}")
 

@@ -30,7 +30,7 @@ class RealityConfig(Section):
 class StartConfig(Section):
     """Iteration 0: the policy trained in the nominal simulator."""
 
-    train_steps: int = Field(default=1_300_000, ge=1)
+    train_steps: int = Field(default=1_600_000, ge=1)
 
 
 class TuneConfig(Section):
@@ -51,7 +51,7 @@ class InfoGapConfig(Section):
 class RetrainConfig(Section):
     """Training goes on from the previous policy in the tuned simulator."""
 
-    train_steps: int = Field(default=600_000, ge=1)
+    train_steps: int = Field(default=800_000, ge=1)
 
 
 class EvaluateConfig(Section):

@@ -156,7 +156,7 @@ def ensure_data(root: Path) -> None:
         out = _data_output(repo)
         if out is not None and not out.changed_cache():
             return
-        if out is not None and out.changed_checksum():
+        if out is not None and out.meta.nfiles and out.changed_checksum():
             raise WorkspaceError(
                 got=f"data.dvc lists {out.meta.nfiles} files of recordings that are not on this machine",
                 expected="the recordings, in data/ or in DVC's cache",
@@ -189,7 +189,10 @@ def torn_ledgers(root: Path) -> list[str]:
 def _is_torn(repo: Repo, ledger: str) -> bool:
     from dvc.dvcfile import Lockfile, load_file
 
-    if not Path(ledger).read_bytes().endswith(b"\n"):
+    content = Path(ledger).read_bytes()
+    if b"<<<<<<<" in content:  # not torn: two branches met, and a person must decide
+        return False
+    if not content.endswith(b"\n"):
         return True
     try:
         if ledger == "dvc.lock":

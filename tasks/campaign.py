@@ -79,7 +79,9 @@ def finished(campaign: Campaign, iterations: int) -> bool:
     workspace = campaign.workspace
     chain = workspace.chain()
     for iteration in range(1, iterations + 1):
-        if iteration not in chain or not bookkeeping.is_recorded(campaign.root, workspace.session_dir(iteration)):
+        if iteration not in chain or not workspace.metrics_path(iteration).exists():
+            return False
+        if not bookkeeping.is_recorded(campaign.root, workspace.session_dir(iteration)):
             return False
         if not versions.is_committed(campaign.root, campaign.versioned_files(iteration), tag_of(iteration)):
             return False

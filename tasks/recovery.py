@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
-from rsr.errors import RsrError
+from rsr.errors import SessionError
 from rsr.files import write_text
 from tasks import bookkeeping, versions
 from tasks.locking import Holder
 from tasks.watcher import end_marked
+
+_DVC_LEFTOVER = re.compile(r"\.[\w-]{22}\.tmp")
 
 
 def recover(root: Path, dead: Holder | None) -> None:
@@ -42,8 +45,9 @@ def mend_ledgers(root: Path) -> None:
 
 
 def sweep(root: Path) -> None:
-    """Finish or remove what an interrupted writer left beside its target (see rsr.files and rsr.sessions)."""
-    everywhere = [path for folder in ("data", "iterations") for path in (root / folder).rglob(".*.part")]
+    """Finish or remove what an interrupted writer (rsr.files, rsr.sessions, DVC) left beside its target."""
+    hidden = [path for folder in ("data", "iterations") for path in (root / folder).rglob(".*")]
+    everywhere = [path for path in hidden if path.suffix == ".part" or _DVC_LEFTOVER.fullmatch(path.name)]
     beside = [path for folder in (".", ".rsr", "bin", ".dvc/tmp") for path in (root / folder).glob(".*.part")]
     for leftover in sorted({*everywhere, *beside}):
         _finish_or_remove(leftover)
@@ -53,9 +57,14 @@ def _finish_or_remove(leftover: Path) -> None:
     if not leftover.is_dir():
         leftover.unlink(missing_ok=True)
         return
-    from rsr.sessions import recover_session
+    from rsr.sessions import read_session, recover_session
 
     try:
         recover_session(leftover)
-    except RsrError:  # its data never became whole: there is nothing to lose
+        return
+    except SessionError:
+        pass
+    try:
+        read_session(leftover, verify=False)  # whole, but another recording has its name: a person must decide
+    except SessionError:
         shutil.rmtree(leftover)

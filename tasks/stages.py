@@ -15,10 +15,10 @@ from prefect.states import Completed
 from prefect.tasks import exponential_backoff
 
 from rsr.errors import WorkspaceError
+from rsr.reports import read_rows, summary_markdown
 from tasks import actions, bookkeeping
 from tasks.bookkeeping import Outcome
 from tasks.campaign import Campaign
-from tasks.summary import as_markdown, as_records
 
 _PLAIN: dict[str, Any] = {"cache_policy": NO_CACHE, "persist_result": False}
 _PATIENT: dict[str, Any] = {**_PLAIN, "retries": 2, "retry_delay_seconds": exponential_backoff(5)}
@@ -72,9 +72,12 @@ def collect(campaign: Campaign, iteration: int) -> State:
 def version(campaign: Campaign, iteration: int) -> None:
     """Commit and tag the iteration, and show it in Prefect's UI."""
     actions.version(campaign, iteration)
-    rows = campaign.workspace.rows()
-    create_table_artifact(key="rsr-loop", table=as_records(rows), description="Real-Sim-Real, iteration by iteration")
-    create_markdown_artifact(key=f"iteration-{iteration:03d}", markdown=as_markdown(campaign, iteration))
+    workspace = campaign.workspace
+    figures = [
+        {key: value for key, value in row.items() if not isinstance(value, dict)} for row in read_rows(workspace)
+    ]
+    create_table_artifact(key="rsr-loop", table=figures, description="Real-Sim-Real, iteration by iteration")
+    create_markdown_artifact(key=f"iteration-{iteration:03d}", markdown=summary_markdown(workspace, iteration))
 
 
 @task(task_run_name="push", **_PATIENT)

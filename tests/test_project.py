@@ -67,10 +67,12 @@ def test_mujoco_and_mjx_are_of_one_version():
     assert pins()["mujoco"] == pins()["mujoco-mjx"]
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/architecture.md", "docs/where-to-start.md"])
+@pytest.mark.parametrize(
+    "document", ["README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))]
+)
 def test_documents_name_files_that_exist(document):
     named = re.findall(
-        r"\b(?:rsr|tasks|flows|tests|docs|benchmarks|deployments)/[\w./-]*\w", (ROOT / document).read_text()
+        r"\b(?:rsr|tasks|flows|tests|docs|benchmarks|deployments)/[a-z_][\w./-]*\w", (ROOT / document).read_text()
     )
     assert named, "the pattern finds nothing: has the document changed its form?"
     assert not [path for path in named if not (ROOT / path).exists()]

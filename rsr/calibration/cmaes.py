@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from cmaes import CMA
 
@@ -12,28 +14,33 @@ from rsr.progress import Advance
 POPULATION = 12
 SIGMA = 0.6
 """First spread, in standard deviations of the prior."""
+SHORT_WINDOWS = 1 / 3
+"""Share of the budget, and of each window, in the first part: short windows have fewer local minima and cost less."""
 TOLERANCE = 0.02
 """Converged when a generation's points spread less than this, in standard deviations of the prior."""
 
 
 def search_cmaes(loss: Loss, budget: int, seed: int, advance: Advance) -> Found:
-    """See `Search`. Starts at the prior's mean."""
+    """See `Search`. Starts at the prior's mean; a point on short windows counts for their share of the budget."""
     bounds = loss.bounds
-    start = np.clip(np.zeros(len(bounds)), *bounds.T)
-    optimizer = CMA(mean=start, sigma=SIGMA, bounds=bounds, seed=seed, population_size=POPULATION)
-    best, lowest, trace, spent = start, np.inf, [], 0
-    spread = np.inf
-    while spent + POPULATION < budget and spread > TOLERANCE:
+    best = np.clip(np.zeros(len(bounds)), *bounds.T)
+    optimizer = CMA(mean=best.copy(), sigma=SIGMA, bounds=bounds, seed=seed, population_size=POPULATION)
+    short = replace(loss, windows=loss.windows.shortened(max(1, round(SHORT_WINDOWS * loss.windows.steps))))
+    lowest, spread, spent, trace = np.inf, np.inf, 0.0, []
+    while not trace or (spent + POPULATION <= budget and spread > TOLERANCE):
+        current = short if spent < SHORT_WINDOWS * budget else loss
         points = np.array([optimizer.ask() for _ in range(POPULATION)])
-        losses = loss(points)
+        losses = current(points)
         optimizer.tell(list(zip(points, losses.tolist(), strict=True)))
-        spent += POPULATION
+        spent += POPULATION * current.windows.steps / loss.windows.steps
+        advance(spent / budget, f"loss {losses.min():.4g}")
+        if current is short:
+            continue
         spread = float(points.std(axis=0).max())
         if losses.min() < lowest:
             best, lowest = points[losses.argmin()], float(losses.min())
         trace.append((spent * loss.steps_per_point, lowest))
-        advance(spent / budget, f"loss {lowest:.4g}")
     centre = np.clip(optimizer.mean, *bounds.T)
     # The landscape is rippled: the centre of the last generation is a steadier estimate than its luckiest point.
     point = centre if loss(centre[None])[0] <= lowest else best
-    return Found(point, "converged" if spread <= TOLERANCE else "budget spent", np.array(trace).reshape(-1, 2))
+    return Found(point, "converged" if spread <= TOLERANCE else "budget spent", np.array(trace))

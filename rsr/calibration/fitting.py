@@ -1,4 +1,4 @@
-"""From sessions to a calibration: everything that methods have in common, around the one search in which they differ."""
+"""From sessions to a calibration: what all methods have in common, around the one search in which they differ."""
 
 from __future__ import annotations
 

@@ -25,8 +25,9 @@ _WORST = 1e3
 
 @dataclass(frozen=True)
 class Loss:
-    """The misfit of a simulator to windows under a prior. Points x [K, P] are in units of the prior:
-    x = (coordinate - mean) / std, so that 1 is one standard deviation of what was known before.
+    """The misfit of a simulator to windows, under a prior.
+
+    Points [K, P] are in units of the prior, (coordinate - mean) / std: 1 is one standard deviation of what was known.
     """
 
     scenario: Scenario
@@ -78,7 +79,7 @@ class Loss:
 
 
 def channel_scales(scenario: Scenario) -> dict[str, float]:
-    """What a difference of each channel is measured in: its noise and the model's expected error, in the channel's unit."""
+    """What differences are measured in: noise and the model's expected error, in the channel's unit."""
     return {
         observed.channel.name: float(np.hypot(1.0, MODEL_ERROR_NOISES) * observed.noise)
         for observed in scenario.observed

@@ -5,12 +5,13 @@ from __future__ import annotations
 from rsr.calibration.cmaes import search_cmaes
 from rsr.calibration.contract import Calibrator
 from rsr.calibration.fitting import Effort, WindowCalibrator
+from rsr.calibration.gradient import search_mjx
 from rsr.calibration.search import Search
 from rsr.calibration.sysid import search_sysid
 from rsr.config import TuneConfig
 from rsr.errors import ConfigError
 
-METHODS: dict[str, Search] = {"cmaes": search_cmaes, "sysid": search_sysid}
+METHODS: dict[str, Search] = {"cmaes": search_cmaes, "sysid": search_sysid, "mjx": search_mjx}
 
 
 def calibrator(config: TuneConfig, effort: Effort | None = None) -> Calibrator:

@@ -1,4 +1,4 @@
-"""A calibration on disk: `calibration.json` to read, `trajectories.npz` to draw. Equal calibrations have equal bytes."""
+"""A calibration on disk: `calibration.json` to read, `trajectories.npz` to draw. Equal results have equal bytes."""
 
 from __future__ import annotations
 

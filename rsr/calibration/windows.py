@@ -64,7 +64,7 @@ def first_start(scenario: Scenario, episode: Episode, steps: int) -> int:
 
 
 def commands_from(scenario: Scenario, episode: Episode, row: int, steps: int) -> np.ndarray:
-    """Commands [H + steps, nu] of a window that begins at a row; the first and last recorded ones fill what is missing."""
+    """Commands [H + steps, nu] of a window; before and after the episode the first and last recorded ones stand in."""
     commands = scenario.commands(episode)
     wanted = np.arange(row - scenario.history_steps, row + steps)
     return commands[np.clip(wanted, 0, len(commands) - 1)]

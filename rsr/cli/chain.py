@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_format
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +13,7 @@ from tyro.conf import Positional, arg
 from rsr import progress
 from rsr.cli.screen import hint, say, show
 from rsr.errors import ConfigError, WorkspaceError
-from rsr.reports import chain_table, verdict_sentence
+from rsr.reports import chain_table, read_rows, verdict_sentence
 from rsr.steps import TABLE, run_step
 from rsr.workspace import CHAIN_FILE, Workspace
 
@@ -32,7 +33,7 @@ def status(workspace: Folder = None, json: Annotated[bool, arg(help_behavior_hin
         json: write a JSON list to stdout, one object an iteration: what its metrics.json holds.
     """
     found = _workspace(workspace)
-    rows = found.rows()
+    rows = read_rows(found)
     if json:
         say(json_format.dumps(rows, indent=1))
     elif rows:
@@ -123,7 +124,7 @@ def _last_evaluated(workspace: Workspace) -> int:
         got="no iteration that was evaluated",
         expected="at least one, or --iteration K",
         where=str(workspace.root),
-        next_step=f"Run the loop: `{_LOOP}`.",
+        next_step=f"Run the loop: `{_loop(workspace, 3)}`.",
     )
 
 
@@ -131,18 +132,25 @@ def _outlook(workspace: Workspace) -> Iterator[str]:
     """Say what is missing and what comes next."""
     chain = workspace.chain()
     if not chain:
-        yield f"No iteration yet in {workspace.root}. Begin: {_LOOP} --iterations 3"
+        yield f"No iteration yet in {workspace.root}. Begin: {_loop(workspace, 3)}"
         demo = workspace.root / "demo"
         if (demo / CHAIN_FILE).is_file():
-            yield "demo/ is a workspace of its own. Look at it: rsr status --workspace demo"
+            yield f"demo/ is a workspace of its own. Look at it: rsr status --workspace {os.path.relpath(demo)}"
         return
     open_steps = {iteration: missing for iteration in chain if (missing := _open_steps(workspace, iteration))}
     for iteration, missing in open_steps.items():
         yield f"Iteration {iteration} lacks {', '.join(missing)}."
     if open_steps:
-        yield f"Next: {_LOOP} --iterations {max(chain)}; or, for what is versioned, dvc pull or dvc repro"
+        yield f"Next: {_loop(workspace, max(chain))}; what was versioned, `dvc checkout` or `dvc pull` bring back."
     else:
-        yield f"Nothing is missing. One iteration more: {_LOOP} --iterations {max(chain) + 1}"
+        yield f"Nothing is missing. One iteration more: {_loop(workspace, max(chain) + 1)}"
+
+
+def _loop(workspace: Workspace, iterations: int) -> str:
+    """The command that brings this workspace to so many iterations, from the current folder."""
+    here = Path.cwd()
+    elsewhere = "" if workspace.root == here else f" --workspace {os.path.relpath(workspace.root, here)}"
+    return f"{_LOOP}{elsewhere} --iterations {iterations}"
 
 
 def _open_steps(workspace: Workspace, iteration: int) -> list[str]:

@@ -9,6 +9,7 @@ from tyro.conf import arg
 
 from rsr import progress
 from rsr.cli.screen import say
+from rsr.config import StartConfig
 from rsr.errors import ConfigError
 
 _WITH_TASK = ("push_cube",)
@@ -18,7 +19,7 @@ def train(
     scenario: Annotated[str, arg(metavar="S")],
     out: Annotated[Path, arg(metavar="DIR")],
     calibration: Annotated[Path | None, arg(metavar="DIR", help_behavior_hint="")] = None,
-    steps: Annotated[int, arg(metavar="N")] = 1_300_000,
+    steps: Annotated[int, arg(metavar="N")] = StartConfig().train_steps,
     seed: Annotated[int, arg(metavar="N")] = 0,
 ) -> int:
     """Train a policy from scratch with PPO in the simulator, for the task alone.

@@ -35,9 +35,6 @@ class Truth:
     stiction_nm: float
     delay_jitter_s: float
     gravity_share: float
-    joint_noise_rad: float = 0.001
-    block_noise_m: float = 0.0007
-    yaw_noise_rad: float = 0.01
     timestep_s: float = 0.002
 
 

@@ -11,6 +11,7 @@ import mujoco
 import numpy as np
 
 from rsr.policies import Policy, World
+from rsr.policies.world import MeasurementNoise
 from rsr.progress import Advance
 from rsr.randomness import generator
 from rsr.realities._truth import Truth, draw_truth
@@ -72,13 +73,13 @@ class Twin:
         log.add(self._measure(world, rng), **held)
 
     def _measure(self, world: World, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        truth, count = self._truth, world.count
-        joints = world.joints + rng.normal(0.0, truth.joint_noise_rad, (count, 6))
-        block = world.block + rng.normal(0.0, truth.block_noise_m, (count, 3))
-        turned = _turn(world.states[:, 3:7], rng.normal(0.0, truth.yaw_noise_rad, count))
+        noise = MeasurementNoise(self._scenario, rng)
+        joints = noise.joints(world.joints)
+        yaw_noise_rad = self._scenario.observed_channel("block_orientation").noise
+        turned = _turn(world.states[:, 3:7], rng.normal(0.0, yaw_noise_rad, world.count))
         return {
             "joint_position": joints,
-            "block_position": block,
+            "block_position": noise.block(world.block),
             "block_orientation": turned,
             "tip_position": kinematics.fingertip(joints),
         }

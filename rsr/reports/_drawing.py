@@ -15,6 +15,8 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from rsr.reports._html import unbroken
+
 # One colour a meaning, in every picture; from the palette of Okabe and Ito, which colour-blind readers can tell apart.
 REAL = "#1f2328"
 BEFORE = "#d98200"
@@ -88,12 +90,12 @@ def render(compose: Callable[[Figure], None], size: tuple[float, float], form: s
     return buffer.getvalue()
 
 
-def picture(drawn: Drawn, alt: str, caption: str | Markup) -> Markup:
+def picture(drawn: Drawn, alt: str, caption: str) -> Markup:
     """Put an SVG into the page. As an image, because the names inside two SVGs of one page may collide."""
     data = base64.b64encode(drawn.svg).decode()
     width = f"{100 * drawn.width_inches / WIDE:.0f}%"
     image = Markup('<img alt="{}" style="max-width: {}" src="data:image/svg+xml;base64,{}">').format(alt, width, data)
-    return Markup("<figure>{}<figcaption>{}</figcaption></figure>").format(image, caption)
+    return Markup("<figure>{}<figcaption>{}</figcaption></figure>").format(image, unbroken(caption))
 
 
 def band(axes: Axes, x: np.ndarray, samples: np.ndarray, colour: str, label: str) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -21,6 +22,11 @@ def join(parts: Iterable[Markup]) -> Markup:
     return Markup("\n").join(parts)
 
 
+def unbroken(text: str) -> str:
+    """Keep numbers and their units on one line."""
+    return re.sub(r"(?<=\d) (?=(%|mm|cm|s|min)\b|%)", "\N{NO-BREAK SPACE}", text)
+
+
 def paragraph(text: str | Markup) -> Markup:
     return Markup("<p>{}</p>").format(text)
 
@@ -37,24 +43,26 @@ def badge(word: str) -> Markup:
         "converged": "good",
         "weak": "fair",
         "budget spent": "fair",
-        "no improvement": "poor",
+        "no improvement": "fair",
         "not identifiable": "poor",
         "at bound": "poor",
     }.get(word, "plain")
     return Markup('<span class="badge {}">{}</span>').format(kind, word)
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str | Markup]], left: int = 1, strong: int = -1) -> Markup:
+def table(
+    header: Sequence[str], rows: Iterable[Sequence[str | Markup]], text: Collection[int] = (0,), strong: int = -1
+) -> Markup:
     """Lay out a table.
 
     Args:
-        left: how many of the first columns are text; those after them are aligned right as numbers.
+        text: which columns are text; the others are aligned right, as numbers.
         strong: index of the row to emphasise.
     """
 
     def line(cells: Sequence[str | Markup], tag: str) -> Markup:
         cell = Markup(f'<{tag} class="{{}}">{{}}</{tag}>')
-        return join(cell.format("text" if i < left else "number", text) for i, text in enumerate(cells))
+        return join(cell.format("text" if i in text else "number", content) for i, content in enumerate(cells))
 
     body = join(
         Markup('<tr class="{}">{}</tr>').format("strong" if i == strong else "", line(cells, "td"))

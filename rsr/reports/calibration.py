@@ -68,7 +68,7 @@ def _trace(after: Calibration) -> Markup:
     def paint(axes: Sequence[Axes]) -> None:
         steps, loss = after.trace.T
         axes[0].plot(steps / 1e6, loss, color=AFTER, marker=".", markersize=4, drawstyle="steps-post")
-        if (loss > 0).all():
+        if loss.min() > 0 and loss.max() > 10 * loss.min():
             axes[0].set_yscale("log")
         axes[0].set(xlabel="simulated physics steps (millions)", ylabel="best loss so far")
 

@@ -9,13 +9,18 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
+from rsr.errors import WorkspaceError
+from rsr.files import DAMAGED
 from rsr.reports._text import ABSENT, counted, millimetres, number, percent
+from rsr.workspace import Workspace
 
 Row = Mapping[str, Any]
 """What `metrics.json` holds."""
 
 CLOSE_POINTS = 10
-"""Success in reality this close to success in simulation counts as transferred."""
+"""Success in reality this close to success in simulation counts as transferred ..."""
+LEARNT = 0.5
+"""... if the policy succeeds this often in simulation; below that there is nothing to transfer."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +41,34 @@ class Figure:
 FIGURES = (
     Figure("kl_x", "KL x", number, "divergence KL(recorded || simulated) of the block's x, policy and simulator k-1"),
     Figure("kl_y", "KL y", number, "the same along y"),
-    Figure("gap_before", "gap before", millimetres, "RMS position error on held-out episodes, simulator k-1"),
+    Figure(
+        "gap_before",
+        "gap before",
+        millimetres,
+        "RMS position error on held-out episodes replayed open loop, simulator k-1",
+    ),
     Figure("gap_after", "gap after", millimetres, "the same episodes, simulator k"),
     Figure("success_sim", "success simulated", percent, "policy k-1 in the simulator k-1 that it was trained in"),
     Figure("success_reality", "success recorded", percent, "policy k-1 on the same starts and targets, as recorded"),
     Figure("success_sim_retrained", "success retrained", percent, "policy k in the tuned simulator k"),
 )
+
+
+def read_rows(workspace: Workspace) -> list[Row]:
+    """The metrics of every iteration evaluated so far, in order.
+
+    Raises:
+        WorkspaceError: one of the files is damaged.
+    """
+    try:
+        return list(workspace.rows())
+    except DAMAGED as error:
+        raise WorkspaceError(
+            got=f"{type(error).__name__}: {error}",
+            expected="readable metrics.json of every iteration",
+            where=str(workspace.root),
+            next_step="Restore them with `git checkout -- iterations`, or make them again: `dvc repro`.",
+        ) from error
 
 
 def reality_name(simulated: bool) -> str:
@@ -85,7 +112,8 @@ def _gap_sentence(row: Row) -> str:
         return f"Tuning did not help: {millimetres(before_m)} off before, {millimetres(after_m)} after, held out."
     if ratio < 1.02:
         return f"The simulator predicts held-out episodes to {millimetres(after_m)}, as well as before tuning."
-    was = f"{millimetres(before_m)} before tuning, {ratio:.1f} times as much"
+    times = f", {ratio:.1f} times as much" if after_m > 0 else ""
+    was = f"{millimetres(before_m)} before tuning{times}"
     return f"The tuned simulator predicts held-out episodes to {millimetres(after_m)} ({was})."
 
 
@@ -94,7 +122,9 @@ def _transfer_sentence(row: Row, reality: str) -> str:
     if simulated is None or real is None:
         return ""
     points = 100 * (simulated - real)
-    if abs(points) <= CLOSE_POINTS:
+    if simulated < LEARNT:
+        verdict = "it has not learnt the task yet"
+    elif abs(points) <= CLOSE_POINTS:
         verdict = f"within {CLOSE_POINTS} points, so what was learnt in simulation transfers"
     elif points > 0:
         verdict = f"{points:.0f} points short, so the simulator it was trained in still promises too much"

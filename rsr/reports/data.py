@@ -99,7 +99,7 @@ def read_report_data(workspace: Workspace, iteration: int) -> ReportData:
         replays=reader.read("replays", load_replays, calibration(iteration)),
         rollouts=reader.arrays("rollouts", workspace.evaluation_dir(iteration) / "rollouts.npz", _ROLLOUTS),
         curves=_curves(reader, workspace, iteration),
-        infogap=reader.read("infogap", read_json, workspace.infogap_dir(iteration) / "infogap.json"),
+        infogap=reader.read("infogap", _document, workspace.infogap_dir(iteration) / "infogap.json"),
         receipts=tuple(_receipts(reader, workspace, iteration)),
         missing=reader.missing,
     )
@@ -135,15 +135,26 @@ class _Reader:
         return self.read(piece, checked, path)
 
 
+def _document(path: Path) -> dict[str, Any]:
+    document = read_json(path)
+    if not isinstance(document, dict):
+        raise TypeError(f"a {type(document).__name__} in place of an object")
+    return document
+
+
+def _curve(path: Path) -> list[dict[str, float]]:
+    return [{key: float(point[key]) for key in ("steps", "mean_return", "success")} for point in read_json(path)]
+
+
 def _rows(reader: _Reader, workspace: Workspace, iteration: int) -> list[Row]:
     numbers = [number for number in workspace.chain() if number <= iteration]
-    rows = [reader.read(f"metrics {number}", read_json, workspace.metrics_path(number)) for number in numbers]
+    rows = [reader.read(f"metrics {number}", _document, workspace.metrics_path(number)) for number in numbers]
     return [row for row in rows if row]
 
 
-def _curves(reader: _Reader, workspace: Workspace, iteration: int) -> dict[int, list[Mapping[str, float]]]:
+def _curves(reader: _Reader, workspace: Workspace, iteration: int) -> dict[int, list[dict[str, float]]]:
     found = {
-        number: reader.read(f"curve {number}", read_json, workspace.policy_dir(number) / "curve.json")
+        number: reader.read(f"curve {number}", _curve, workspace.policy_dir(number) / "curve.json")
         for number in range(iteration + 1)
     }
     return {number: curve for number, curve in found.items() if curve}
@@ -153,5 +164,5 @@ def _receipts(reader: _Reader, workspace: Workspace, iteration: int) -> list[Map
     """Receipts in the order of the loop; the report's own does not exist yet when it is written."""
     paths = [path for path in workspace.receipts_dir(iteration).glob("*.json") if path.stem != "report"]
     paths.sort(key=lambda path: (_STEPS.index(path.stem) if path.stem in _STEPS else len(_STEPS), path.stem))
-    found = [reader.read(f"receipt {path.stem}", read_json, path) for path in paths]
+    found = [reader.read(f"receipt {path.stem}", _document, path) for path in paths]
     return [receipt for receipt in found if receipt]

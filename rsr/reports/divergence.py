@@ -15,6 +15,7 @@ from rsr.reports.chain import Row
 from rsr.reports.data import ReportData
 
 CM = 100.0
+LINEAR_BELOW = 0.01
 
 
 def divergence(data: ReportData) -> Section:
@@ -22,13 +23,16 @@ def divergence(data: ReportData) -> Section:
 
 
 def paint_divergence(axes: Axes, rows: Sequence[Row]) -> None:
-    """KL per axis over the iterations, on a logarithmic axis."""
+    """KL per axis over the iterations, on an axis that is logarithmic down to `LINEAR_BELOW`."""
     numbers = [row["iteration"] for row in rows]
     for key, colour, marker in (("kl_x", ALONG_X, "o"), ("kl_y", ALONG_Y, "s")):
         axes.plot(numbers, [row[key] for row in rows], color=colour, marker=marker, label=f"along {key[-1]}")
-    if all(row[key] > 0 for row in rows for key in ("kl_x", "kl_y")):
+    if min(row[key] for row in rows for key in ("kl_x", "kl_y")) > LINEAR_BELOW:
         axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    else:  # a closed gap reads 0, which has no place on a logarithmic axis
+        axes.set_yscale("symlog", linthresh=LINEAR_BELOW, linscale=0.5)
+        axes.set_ylim(bottom=0)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
     whole_numbers(axes, numbers)
     axes.set(xlabel="iteration", ylabel="KL(recorded || simulated)")
     axes.legend()

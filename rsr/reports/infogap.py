@@ -13,6 +13,22 @@ from rsr.reports._text import number, percent
 from rsr.reports.data import ReportData
 from rsr.reports.divergence import complete
 
+_FIGURES = (
+    (
+        "KL",
+        "kl",
+        number,
+        "recorded transitions against the same ones simulated with the parameters before tuning, nats",
+    ),
+    ("floor", "kl_floor", number, "what sensor noise alone would leave of it behind a perfect simulator"),
+    ("first", "kl_first", number, "the same KL for the nominal simulator, with which the loop began"),
+    ("open", "open_share", percent, "share of the first gap that is still open"),
+    ("weight", "weight", number, "of the bonus, in units of the task reward per step; 0 once the gap is closed"),
+    ("Eq. 3", "eq3_mean", number, "the paper's reward taken literally, KL times W1, averaged over the tuned simulator"),
+    ("conditional", "kl_conditional", number, "Eq. 2's error in nats: a cross-check that needs no density estimate"),
+)
+"""Name, key in infogap.json, how it is written, what it means."""
+
 
 def infogap(data: ReportData) -> Section:
     return Section("infogap", "InfoGap", join([_figures(data), _history(data)]))
@@ -22,28 +38,8 @@ def _figures(data: ReportData) -> Markup:
     document = data.infogap
     if document is None:
         return absent("figures of the InfoGap term", data.why("infogap"))
-    k = data.iteration
-    lines = (
-        ("KL", number, "kl", f"KL of recorded transitions from the same ones simulated with parameters {k - 1} (nats)"),
-        ("floor", number, "kl_floor", "what sensor noise alone would leave of it behind a perfect simulator"),
-        ("first", number, "kl_first", "the same for the nominal simulator, with which the loop began"),
-        ("open", percent, "open_share", "share of the first gap that is still open"),
-        ("weight", number, "weight", "of the bonus, in units of the task reward per step; 0 once the gap is closed"),
-        (
-            "Eq. 3",
-            number,
-            "eq3_mean",
-            "the paper's reward taken literally, KL times W1, mean over the tuned simulator's transitions",
-        ),
-        (
-            "conditional",
-            number,
-            "kl_conditional",
-            "Eq. 2's error in nats, the cross-check that needs no density estimate",
-        ),
-    )
-    rows = [[name, text(document.get(key)), meaning] for name, text, key, meaning in lines]
-    return table(["figure", "value", "meaning"], [[name, meaning, value] for name, value, meaning in rows], left=2)
+    rows = [[name, meaning, text(document.get(key))] for name, key, text, meaning in _FIGURES]
+    return table(["figure", "meaning", "value"], rows, text=(0, 1))
 
 
 def _history(data: ReportData) -> Markup:

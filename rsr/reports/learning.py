@@ -26,10 +26,10 @@ def learning(data: ReportData) -> Section:
     caption = (
         f"Training of policy {data.iteration} (green, simulated with parameters {data.iteration}; task reward and "
         "InfoGap) and of its predecessors (grey), each going on from the one before. Everything here is simulated, "
-        "with the policy's exploration noise on: the deployed policy, without noise, does better."
+        "with the policy's exploration noise on, without which it is deployed."
     )
-    picture_ = picture(draw(paint, (WIDE, 2.8), (1, 2)), "Success and return during training", caption)
-    return Section("learning", title, picture_)
+    curves = picture(draw(paint, (WIDE, 2.8), (1, 2)), "Success and return during training", caption)
+    return Section("learning", title, curves)
 
 
 def _curves(data: ReportData, axes: Sequence[Axes]) -> None:

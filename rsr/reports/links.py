@@ -29,4 +29,4 @@ def links(data: ReportData) -> Section:
         [what, link(Path(os.path.relpath(path, page)).as_posix(), workspace.relative(path))] for what, path in places
     ]
     note = paragraph("Files that are not on this machine come back with `dvc pull` or `dvc checkout` in the workspace.")
-    return Section("links", "Data", join([table(["what", "where, in the workspace"], rows, left=2), note]))
+    return Section("links", "Data", join([table(["what", "where, in the workspace"], rows, text=(0, 1)), note]))

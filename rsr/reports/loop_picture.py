@@ -14,7 +14,7 @@ from rsr.calibration import Calibration, load_calibration
 from rsr.errors import CalibrationError, ConfigError, WorkspaceError
 from rsr.files import write_bytes
 from rsr.reports._drawing import AFTER, BEFORE, PRIOR, render, whole_numbers
-from rsr.reports.chain import Row, reality_name
+from rsr.reports.chain import Row, read_rows, reality_name
 from rsr.reports.divergence import complete, paint_divergence
 from rsr.reports.parameters import prior_interval
 from rsr.reports.success import paint_success
@@ -40,7 +40,7 @@ def loop_figure(workspace: Workspace, form: str = "png") -> bytes:
             where="picture of the loop",
             next_step="Give the file a name that ends in one of these.",
         )
-    rows = complete(workspace.rows(), *_KEYS)
+    rows = complete(read_rows(workspace), *_KEYS)
     if not rows:
         raise WorkspaceError(
             got="no iteration with metrics",
@@ -101,9 +101,8 @@ def _paint_gap(axes: Axes, rows: Sequence[Row]) -> None:
         heights = [1000 * row[key] for row in rows]
         axes.bar(places, heights, width=0.34, color=colour, label=label)
         for place, height in zip(places, heights, strict=True):
-            axes.annotate(
-                f"{height:.0f}", (place, height), (0, 2), textcoords="offset points", ha="center", fontsize=7.5
-            )
+            text = f"{height:.0f}" if height >= 10 else f"{height:.1f}"
+            axes.annotate(text, (place, height), (0, 2), textcoords="offset points", ha="center", fontsize=7.5)
     whole_numbers(axes, numbers)
     axes.set(xlabel="iteration", ylabel="RMS position error (mm)", title="Gap on held-out episodes")
     axes.legend()

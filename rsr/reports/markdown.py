@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 from rsr.files import DAMAGED, read_json
 from rsr.reports._text import ABSENT, number, seconds
-from rsr.reports.chain import FIGURES, verdict_sentence
+from rsr.reports.chain import FIGURES, Row, read_rows, verdict_sentence
 from rsr.workspace import Workspace
 
 
 def summary_markdown(workspace: Workspace, iteration: int) -> str:
     """Summarise an iteration: verdict, figures beside the predecessor's, parameters, receipts, where the report is."""
-    rows = [row for row in workspace.rows() if row["iteration"] <= iteration]
+    rows = [row for row in read_rows(workspace) if row["iteration"] <= iteration]
     simulated = workspace.config(iteration).reality.kind == "twin"
     blocks = [
         f"# Iteration {iteration}",
@@ -26,7 +25,7 @@ def summary_markdown(workspace: Workspace, iteration: int) -> str:
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
-def _figures(rows: Sequence[dict[str, Any]]) -> str:
+def _figures(rows: Sequence[Row]) -> str:
     if not rows:
         return ""
     header = ("figure", *(f"iteration {row['iteration']}" for row in rows), "meaning")
@@ -34,7 +33,7 @@ def _figures(rows: Sequence[dict[str, Any]]) -> str:
     return _table(header, body)
 
 
-def _parameters(workspace: Workspace, iteration: int, row: dict[str, Any]) -> str:
+def _parameters(workspace: Workspace, iteration: int, row: Row) -> str:
     verdicts, intervals = row.get("verdicts", {}), _intervals(workspace, iteration)
     body = [
         (name, number(value), intervals.get(name, ABSENT), verdicts.get(name, ABSENT))

@@ -19,7 +19,7 @@ def receipts(data: ReportData) -> Section:
     if not data.receipts:
         return Section("receipts", title, absent("receipts", "None lie in receipts/ of this iteration."))
     header = ["step", "verdict", "code", "seed", "started", "duration", "inputs"]
-    overview = table(header, [_row(receipt) for receipt in data.receipts], left=5)
+    overview = table(header, [_row(receipt) for receipt in data.receipts], text=(0, 1, 2, 3, 4))
     note = paragraph("The receipt of the report itself is written after it and lies beside the others.")
     versions, hashes = (folded(name, body) for name, body in (("Versions", _versions(data)), ("Hashes", _hashes(data))))
     return Section("receipts", title, join([overview, versions, hashes, note]))
@@ -54,4 +54,4 @@ def _hashes(data: ReportData) -> Markup:
         for kind, key in (("read", "inputs"), ("wrote", "outputs"))
         for path, sha256 in receipt.get(key, {}).items()
     ]
-    return table(["step", "", "path", "SHA-256 (of a folder: of its files' names and hashes)"], rows, left=4)
+    return table(["step", "", "path", "SHA-256 (of a folder: of its files' names and hashes)"], rows, text=(0, 1, 2, 3))

@@ -46,7 +46,7 @@ def paint_success(axes: Axes, rows: Sequence[Row], reality: str) -> None:
     whole_numbers(axes, [row["iteration"] for row in rows])
     share_axis(axes)
     axes.set(xlabel="iteration", ylabel="success")
-    axes.legend(loc="lower right")
+    axes.legend(loc="best")
 
 
 def _history(data: ReportData) -> Markup:
@@ -66,7 +66,7 @@ def _history(data: ReportData) -> Markup:
                 color=RETRAINED,
                 label="retrained, simulated",
             )
-            axes[0].legend(loc="lower right")
+            axes[0].legend(loc="best")
 
     caption = (
         f"Share of episodes in which the block ends within {CM * SUCCESS_M:.0f} cm of its target; lines: 95 % "

@@ -6,16 +6,15 @@ from collections.abc import Iterator
 
 from markupsafe import Markup
 
-from rsr.reports._html import Section, absent, bullets, folded, join, paragraph, table
+from rsr.reports._html import Section, absent, bullets, folded, join, paragraph, table, unbroken
 from rsr.reports._text import ABSENT, millimetres, number, percent
 from rsr.reports.chain import FIGURES, verdict_counts, verdict_sentence
 from rsr.reports.data import ReportData
 
 
 def summary(data: ReportData) -> Section:
-    parts = [
-        Markup('<p class="verdict">{}</p>').format(verdict_sentence([data.row] if data.row else [], data.simulated))
-    ]
+    verdict = unbroken(verdict_sentence([data.row] if data.row else [], data.simulated))
+    parts = [Markup('<p class="verdict">{}</p>').format(verdict)]
     if data.row:
         parts += [_tiles(data), _chain(data), _legend(data)]
     else:
@@ -38,8 +37,8 @@ def _tile_texts(data: ReportData) -> Iterator[tuple[str, str, str]]:
     yield "Held-out gap", millimetres(row.get("gap_after")), f"{millimetres(row.get('gap_before'))} before tuning"
     yield "KL along x", number(row.get("kl_x")), was(number(before.get("kl_x")))
     yield "KL along y", number(row.get("kl_y")), was(number(before.get("kl_y")))
-    yield f"Success, {data.reality}", percent(row.get("success_reality")), was(percent(before.get("success_reality")))
-    yield "Success, simulation", percent(row.get("success_sim")), was(percent(before.get("success_sim")))
+    yield "Success, recorded", percent(row.get("success_reality")), was(percent(before.get("success_reality")))
+    yield "Success, simulated", percent(row.get("success_sim")), was(percent(before.get("success_sim")))
 
 
 def _chain(data: ReportData) -> Markup:
@@ -53,7 +52,7 @@ def _chain(data: ReportData) -> Markup:
         ]
         for row in data.rows
     ]
-    return table(header, rows, strong=data.rows.index(data.row))
+    return table(header, rows, text=(0, len(header) - 1), strong=data.rows.index(data.row))
 
 
 def _legend(data: ReportData) -> Markup:

@@ -69,10 +69,10 @@ def _open_loop(data: ReportData) -> Markup:
     drawn = draw(paint, (WIDE, 2.95 * lines), (lines, columns))
     k = data.iteration
     caption = (
-        f"Path of the block on the table in {len(panels)} held-out episodes, in the order of their error before tuning. "
-        f"Black: recorded on the {data.reality}. Colours: simulated, replaying the recorded "
-        f"commands open loop, with parameters {k - 1} and {k}; the simulation is put back on the recorded state at "
-        "regular intervals. Dot: start; cross: target. Above each: RMS error before and after tuning."
+        f"Path of the block on the table in {len(panels)} held-out episodes, in the order of their error before "
+        f"tuning. Black: recorded on the {data.reality}. Colours: simulated, replaying the recorded commands open "
+        f"loop, with parameters {k - 1} and {k}; the simulation is put back on the recorded state at regular "
+        "intervals. Dot: start; cross: target, where in view. Above each: RMS error before and after tuning."
     )
     return picture(drawn, "Block paths of held-out episodes, recorded and simulated", caption)
 
@@ -143,11 +143,11 @@ def _closed_loop(data: ReportData) -> Markup:
         axes[0].legend()
 
     caption = (
-        f"Distance of the block to its target under policy {k - 1}, closed loop, over "
-        f"{len(distances['real_block'])} episodes: median, and the range of the middle 80 %. Black: recorded on the "
-        f"{data.reality}. Colours: the same policy on the same starts and targets, simulated with the parameters it was "
-        f"trained with ({k - 1}) and with those tuned to this recording ({k}). The nearer a colour is to black, the "
-        "better that simulator foretells what the policy does."
+        f"Distance of the block to its target under policy {k - 1}, closed loop, over {len(distances['real_block'])} "
+        f"episodes: median, and the range of the middle 80 %. Black: recorded on the {data.reality}. Colours: the "
+        f"same policy on the same starts and targets, simulated with the parameters it was trained with ({k - 1}) and "
+        f"with those tuned to this recording ({k}). The nearer a colour is to black, the better that simulator "
+        "foretells what the policy does."
     )
     return picture(draw(paint, (WIDE, 3.1)), "Distance to the target over time, recorded and simulated", caption)
 

@@ -48,41 +48,42 @@ def infogap(workspace: Workspace, iteration: int, advance: Advance) -> None:
 class _Sample:
     """A seeded draw of recorded transitions, which any simulator can be asked to predict.
 
+    The first rows of an episode are left out: what was commanded before them, and may still act, is not recorded.
+
     Args (attributes):
-        real: [n, d], D_real.
+        real: [n, d], D_real; both ends of a step as measured, so that the step carries the noise of both.
     """
 
     def __init__(self, scenario: Scenario, session: Session, count: int, rng: np.random.Generator) -> None:
-        steps = len(session.episodes[0]) - 1
-        chosen = rng.choice(len(session.episodes) * steps, min(count, len(session.episodes) * steps), replace=False)
-        episode, step = np.divmod(np.sort(chosen), steps)
-        states = np.stack([scenario.states(e) for e in session.episodes])
-        action = np.stack([e["action"] for e in session.episodes])
+        first, last = scenario.history_steps, len(session.episodes[0]) - 1
+        total = len(session.episodes) * (last - first)
+        chosen = np.sort(rng.choice(total, min(count, total), replace=False))
+        episode, step = chosen // (last - first), first + chosen % (last - first)
+        measured = _measured(session)
         self._scenario = scenario
-        self._start = states[episode, step]
+        self._start = np.stack([scenario.states(e) for e in session.episodes])[episode, step]
         self._commands = _with_history(scenario, session)[episode, step]
-        self._action = action[episode, step]
-        self.real = self._transitions(states[episode, step + 1])
+        self._action = np.stack([e["action"] for e in session.episodes])[episode, step]
+        self._from = measured[episode, step]
+        self.real = transitions(self._from, self._action, measured[episode, step + 1])
 
     def simulated(self, simulator: MujocoSimulator, params: np.ndarray) -> np.ndarray:
         """The same states and actions, propagated one step: [n, d]."""
-        return self._transitions(simulator.rollout(self._start, self._commands, params)[:, 1])
+        rolled = self._scenario.measure(simulator.rollout(self._start, self._commands, params))
+        path = features(rolled["joint_position"], rolled["block_position"])
+        return transitions(self._from, self._action, self._from + path[:, 1] - path[:, 0])
 
-    def _transitions(self, after: np.ndarray) -> np.ndarray:
-        return transitions(self._seen(self._start), self._action, self._seen(after))
 
-    def _seen(self, states: np.ndarray) -> np.ndarray:
-        channels = self._scenario.measure(states)
-        return features(channels["joint_position"], channels["block_position"])
+def _measured(session: Session) -> np.ndarray:
+    """The columns InfoGap looks at as the sensors saw them, [episodes, T + 1, 4]."""
+    return np.stack([features(e["joint_position"], e["block_position"]) for e in session.episodes])
 
 
 def _with_history(scenario: Scenario, session: Session) -> np.ndarray:
-    """Commands in force around each step, [episodes, T, H + 1, nu]; before the start the first setpoint held."""
-    ages = scenario.history_steps
+    """Commands that may act on each step, oldest first: [episodes, T, H + 1, nu]; the first one repeated before it."""
     commands = np.stack([scenario.commands(episode) for episode in session.episodes])
-    first = np.stack([scenario.measure(scenario.states(e)[:1])["joint_position"] for e in session.episodes])
-    padded = np.concatenate([np.repeat(first, ages, axis=1), commands], axis=1)
-    windows = np.lib.stride_tricks.sliding_window_view(padded, ages + 1, axis=1)
+    padded = np.concatenate([np.repeat(commands[:, :1], scenario.history_steps, axis=1), commands], axis=1)
+    windows = np.lib.stride_tricks.sliding_window_view(padded, scenario.history_steps + 1, axis=1)
     return np.moveaxis(windows, -1, 2)
 
 

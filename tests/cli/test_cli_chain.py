@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rsr.cli import main
+from rsr.cli import app, main
 from rsr.cli.app import COMMANDS
 from rsr.files import read_json
 from rsr.reports.page import render_report
@@ -75,7 +75,7 @@ def test_report_of_nothing(copy, capsys):
     assert main(["report"]) == 2
     assert capsys.readouterr().err == (
         f"ConfigError {copy.root}: got no iteration that was evaluated; expected at least one, or --iteration K. "
-        "Run the loop: `python -m flows.rsr_loop`.\n"
+        "Run the loop: `python -m flows.rsr_loop --iterations 3`.\n"
     )
 
 
@@ -104,7 +104,15 @@ def test_wrong_usage_leaves_with_code_2(capsys):
     assert "--sessions" in capsys.readouterr().err
 
 
-def test_error_inside_a_command_is_not_taken_for_wrong_usage(copy):
-    copy.metrics_path(1).write_text("{")
-    with pytest.raises(ValueError, match="Expecting property name"):
-        main(["status"])
+def test_error_inside_a_command_is_not_taken_for_wrong_usage(monkeypatch):
+    def fails(number: int) -> int:
+        """Fail.
+
+        Args:
+            number: any.
+        """
+        raise ValueError(f"no {number}")
+
+    monkeypatch.setattr(app, "COMMANDS", (fails, *COMMANDS))
+    with pytest.raises(ValueError, match="no 3"):
+        main(["fails", "--number", "3"])

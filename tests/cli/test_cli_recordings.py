@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rsr.calibration import METHODS, load_calibration
 from rsr.cli import main
 from rsr.files import read_json
+from rsr.policies import Policy
 from rsr.sessions import Episode, Session, read_session, write_session
 from rsr.workspace import Workspace
 
@@ -132,6 +134,54 @@ def test_held_out_episodes_of_other_sessions(session, finished, capsys):
     command += [str(finished.session_dir(2)), "--calibration", str(finished.calibration_dir(1))]
     assert main(command) == 2
     assert "got 24 episodes; expected the 12 that the calibration was made from" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_calibration_is_written_and_can_be_evaluated(session, tmp_path, capsys):
+    recording = ["--scenario", "push_cube", "--sessions", str(session)]
+    assert main(["calibrate", *recording, "--method", "cmaes", "--episodes", "2", "--out", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert "gap on 10 held-out episodes:" in out
+    assert out.endswith(f"{tmp_path}\n")
+    calibration = load_calibration(tmp_path)
+    assert (calibration.method, len(calibration.evidence.fitted)) == ("cmaes", 2)
+    target = tmp_path / "gap.json"
+    assert main(["evaluate", *recording, "--calibration", str(tmp_path), "--held-out", "--json", str(target)]) == 0
+    figures = read_json(target)
+    assert figures["gap"] == pytest.approx(calibration.evidence.gap_after)
+    assert figures["gap_nominal"] == pytest.approx(calibration.evidence.gap_before)
+
+
+def test_methods_are_in_the_help(capsys):
+    with pytest.raises(SystemExit):
+        main(["calibrate", "--help"])
+    assert " or ".join(METHODS) in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        (("--episodes", "0"), "command line: tune.fit_episodes: got 0; expected greater than or equal to 1."),
+        (("--seed", "-1"), "command line: seed: got -1; expected greater than or equal to 0."),
+    ],
+)
+def test_numbers_out_of_range(session, tmp_path, capsys, option, words):
+    command = ["calibrate", "--scenario", "push_cube", "--sessions", str(session), "--out", str(tmp_path)]
+    assert main([*command, *option]) == 2
+    assert capsys.readouterr().err == f"ConfigError {words} Correct this value.\n"
+
+
+@pytest.mark.slow
+def test_trained_policy_is_written(finished, tmp_path, capsys):
+    origin = ["--calibration", str(finished.calibration_dir(1))]
+    assert main(["train", "--scenario", "push_cube", *origin, "--steps", "8192", "--out", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.startswith(f"{tmp_path}")
+    assert Policy.load(tmp_path).scenario == "push_cube"
+
+
+def test_scenario_without_a_task(tmp_path, capsys):
+    assert main(["train", "--scenario", "cube_toss", "--out", str(tmp_path)]) == 2
+    assert "got scenario cube_toss, which has no task to learn; expected one of push_cube" in capsys.readouterr().err
 
 
 def test_unknown_start(session, capsys):

@@ -52,7 +52,24 @@ def test_what_is_missing_is_named_with_the_remedy(copy, capsys):
     main(["status"])
     out = capsys.readouterr().out
     assert "Iteration 2 lacks retrain, report.\n" in out
-    assert "Next: python -m flows.rsr_loop --iterations 2;" in out
+    assert (
+        "Next: python -m flows.rsr_loop --iterations 2; what was versioned, `dvc checkout` or `dvc pull` bring back."
+        in out
+    )
+
+
+def test_next_command_fits_the_current_folder(copy, capsys, monkeypatch):
+    monkeypatch.chdir(copy.root.parent)
+    main(["status", "--workspace", copy.root.name])
+    assert f"Next: python -m flows.rsr_loop --workspace {copy.root.name} --iterations 2;" in capsys.readouterr().out
+
+
+def test_damaged_metrics(copy, capsys):
+    copy.metrics_path(1).write_text("{")
+    assert main(["status"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"WorkspaceError {copy.root}: got JSONDecodeError: ")
+    assert error.endswith("Restore them with `git checkout -- iterations`, or make them again: `dvc repro`.\n")
 
 
 def test_found_from_a_folder_below(copy, capsys, monkeypatch):

@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rsr import calibration
+from rsr.config import TuneConfig
 from rsr.progress import ignore
 from rsr.scenarios import Scenario, load_scenario
 from rsr.sessions import Card, Episode, Session, check_session, read_session, write_session
@@ -55,13 +57,9 @@ def test_it_is_judged_by_its_own_figure():
 
 
 def test_calibration_finds_the_friction_and_does_not_pretend_to_know_the_mass():
-    calibration = pytest.importorskip("rsr.calibration")
-    if not hasattr(calibration, "calibrator"):
-        pytest.skip("rsr.calibration has no calibrator")
-    from rsr.config import TuneConfig
-
     scenario = puck()
-    fitting = calibration.calibrator(TuneConfig(method="cmaes", fit_episodes=4))
+    effort = calibration.Effort(budget=200, max_windows=24)
+    fitting = calibration.calibrator(TuneConfig(method="cmaes", fit_episodes=4), effort)
     found = fitting.fit(scenario, (slides(),), calibration.start_prior(scenario), 0, ignore)
     friction, mass = found.estimates["friction"], found.estimates["mass"]
     assert friction.value == pytest.approx(FRICTION, rel=0.05)

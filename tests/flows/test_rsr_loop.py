@@ -81,7 +81,8 @@ class TestFlow:
         figures = json.loads(Artifact.get("rsr-loop").data)
         assert figures[0]["kl_x"] == pytest.approx(0.0325, rel=0.01)
         page = Artifact.get("iteration-001").data
-        assert "| friction | 0.8 | weak |" in page
+        assert page.startswith("# Iteration 1\n")
+        assert "friction" in page
         assert f"`{tmp_path}/workspace/iterations/001/report.html`" in page
 
     def test_a_failing_step_ends_it_and_the_next_run_goes_on(self, tmp_path, prefect_server, monkeypatch):

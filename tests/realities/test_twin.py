@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from rsr.files import sha256
+from rsr.policies.world import MeasurementNoise
 from rsr.progress import ignore
 from rsr.realities import CollectionPlan, Twin
 from rsr.realities._truth import draw_truth
@@ -112,11 +113,12 @@ def replay(simulator: MujocoSimulator, episodes: tuple[Episode, ...], params: np
     return simulator.rollout(starts, np.concatenate([before, commands], axis=1), params)
 
 
-def measured(states: np.ndarray, like: Episode, rng: np.random.Generator, truth) -> Episode:
+def measured(states: np.ndarray, like: Episode, rng: np.random.Generator) -> Episode:
     """What the twin's sensors would say of a trajectory."""
     channels = push_cube().measure(states)
-    channels["joint_position"] = channels["joint_position"] + rng.normal(0, truth.joint_noise_rad, (len(states), 6))
-    channels["block_position"] = channels["block_position"] + rng.normal(0, truth.block_noise_m, (len(states), 3))
+    noise = MeasurementNoise(push_cube(), rng)
+    channels["joint_position"] = noise.joints(channels["joint_position"])
+    channels["block_position"] = noise.block(channels["block_position"])
     return replace(like, values={**like.values, **channels})
 
 
@@ -133,7 +135,7 @@ def test_no_parameter_closes_the_gap(sessions, seed):
         gap_m = replay_gap_m(simulator, episodes, true)
         simulated = replay(simulator, episodes, true)
         rng = np.random.default_rng(0)
-        own = tuple(measured(s, like, rng, truth) for s, like in zip(simulated, episodes, strict=True))
+        own = tuple(measured(s, like, rng) for s, like in zip(simulated, episodes, strict=True))
         own_gap_m = replay_gap_m(simulator, own, true)
         nominal_gap_m = replay_gap_m(simulator, episodes, push_cube().space.nominal)
     assert gap_m > 2 * own_gap_m
@@ -174,9 +176,9 @@ def test_the_last_row_repeats_the_command_in_force(sessions):
 
 def test_sensors_are_noisy_and_orientations_stay_of_unit_norm(sessions):
     joints, block = stacked(sessions[0], "joint_position"), stacked(sessions[0], "block_position")
-    truth = draw_truth(0)
+    stated = push_cube().observed_channel("block_position").noise
     # Until the finger arrives nothing moves the cube: what differs from row to row is noise.
     resting = np.diff(block[:, :4, :2], axis=1) / np.sqrt(2)
-    assert resting.std() == pytest.approx(truth.block_noise_m, rel=0.3)
+    assert resting.std() == pytest.approx(stated, rel=0.3)
     np.testing.assert_allclose(np.linalg.norm(stacked(sessions[0], "block_orientation"), axis=-1), 1.0)
     np.testing.assert_allclose(stacked(sessions[0], "tip_position"), kinematics.fingertip(joints))

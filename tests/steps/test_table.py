@@ -25,7 +25,8 @@ def test_what_the_project_ships_is_what_the_table_says(name, render):
 
 def test_the_shipped_settings_are_the_defaults_written_out(tmp_path):
     dump_config(LoopConfig(), tmp_path / "params.yaml")
-    assert (_PROJECT / "params.yaml").read_text() == (tmp_path / "params.yaml").read_text()
+    written = (tmp_path / "params.yaml").read_text()
+    assert (_PROJECT / "params.yaml").read_text() == written, 'dump_config(LoopConfig(), Path("params.yaml")) writes it'
     assert load_config(_PROJECT / "params.yaml") == LoopConfig()
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from toy import TABLE, TABLE_NAME
-from toy.bare import fingerprint, run_bare_loop
+from toy.bare import find_faults, fingerprint, run_bare_loop
 
 from rsr.config import LoopConfig
 from rsr.errors import WorkspaceError
@@ -221,6 +221,15 @@ class TestRecordings:
             "Fetch them: `dvc pull data`, then run the same command again."
         )
 
+    def test_those_that_were_there_before_the_first_loop_are_kept(self, tmp_path):
+        create_workspace(tmp_path / "origin", LoopConfig(), TABLE)
+        versions.git(tmp_path, "clone", "--quiet", "origin", "clone")
+        mine = tmp_path / "clone/data/push_cube/last_year"
+        mine.mkdir(parents=True)
+        (mine / "card.json").write_text("{}")
+        with opened(tmp_path / "clone", TABLE_NAME):
+            assert bookkeeping.is_recorded(tmp_path / "clone", mine)
+
 
 class TestClone:
     """Somebody else's checkout: git's files only, no data folder, an empty cache."""
@@ -253,3 +262,20 @@ def test_what_dvc_refuses_is_told_in_its_words(campaign):
     (campaign.root / "dvc.yaml").write_text("stages: 3")
     with pytest.raises(WorkspaceError, match=r"got DVC's refusal: .*dvc\.yaml.* validation failed.*`dvc status`"):
         bookkeeping.stale(campaign.root)
+
+
+def test_a_conflict_between_branches_is_left_to_a_person(finished_loop):
+    text = f"<<<<<<< HEAD\n{(finished_loop / 'data.dvc').read_text()}=======\n>>>>>>> other"
+    (finished_loop / "data.dvc").write_text(text)
+    with pytest.raises(WorkspaceError, match="got DVC's refusal"):
+        run_bare_loop(finished_loop, 2)
+    assert (finished_loop / "data.dvc").read_text() == text
+
+
+def test_a_deleted_evaluation_is_work_to_do(finished_loop, audit):
+    shutil.rmtree(finished_loop / "iterations/001/evaluation")
+    with opened(finished_loop, TABLE_NAME) as campaign:
+        assert not finished(campaign, 2)
+    run_bare_loop(finished_loop, 2)
+    assert find_faults(finished_loop, 2) == []
+    assert audit() == []

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-_POINTS = 16
+_POINTS = 11
 
 
 @pytest.mark.slow

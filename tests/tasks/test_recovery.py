@@ -10,13 +10,16 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from toy import TABLE_NAME
 from toy.bare import find_faults, fingerprint, run_bare_loop
 
 from rsr.errors import WorkspaceError
+from rsr.sessions import Card, Channel, Episode, Session, read_session, write_session
 from tasks import bookkeeping, versions
 from tasks.campaign import opened
+from tasks.recovery import sweep
 from tasks.watcher import LOOP_VARIABLE
 
 
@@ -100,6 +103,7 @@ def test_half_written_files_and_sessions(root):
     before = fingerprint(root)
     leave(root / "data/push_cube/.session-002.x7.part/meta/card.json", "{")
     leave(root / "iterations/001/.params.yaml.x7.part")
+    leave(root / "iterations/001/evaluation/.yyyn76KnCn-AOxrSktEQzg.tmp")
     leave(root / ".iterations.json.x7.part")
     leave(root / ".dvc/cache/files/md5/ab/.unfinished.tmp")
     (root / ".dvc/cache/runs/ab/abcdef").mkdir(parents=True)
@@ -127,3 +131,36 @@ def test_git_has_its_own_words_when_it_fails(root):
         f"{root}: got fatal: 'a..b' is not a valid tag name.; expected `git tag` to succeed. "
         "Mend this, then run the same command again: nothing was lost."
     )
+
+
+class TestInterruptedRecordings:
+    """A session's folder is renamed when it is whole; these were killed just before."""
+
+    @pytest.fixture
+    def unfinished(self, tmp_path):
+        write_session(tmp_path / "data", _session(0.0))
+        whole = tmp_path / "data/push_cube/session-001"
+        return whole.rename(whole.with_name(".session-001.x7.part"))
+
+    def test_whole_ones_are_kept(self, tmp_path, unfinished):
+        sweep(tmp_path)
+        assert read_session(tmp_path / "data/push_cube/session-001").card == _session(0.0).card
+        assert not unfinished.exists()
+
+    def test_torn_ones_are_removed(self, tmp_path, unfinished):
+        for path in unfinished.rglob("*.parquet"):
+            path.write_bytes(path.read_bytes()[:100])
+        sweep(tmp_path)
+        assert list((tmp_path / "data/push_cube").iterdir()) == []
+
+    def test_another_recording_of_the_same_name_is_left_to_a_person(self, tmp_path, unfinished):
+        write_session(tmp_path / "data", _session(1.0))
+        sweep(tmp_path)
+        assert unfinished.exists()
+        assert read_session(tmp_path / "data/push_cube/session-001").episodes[0]["tip"][0, 0] == 1.0
+
+
+def _session(value: float) -> Session:
+    episode = Episode(index=0, time_s=np.arange(3) / 20, values={"tip": np.full((3, 1), value)})
+    card = Card(session="session-001", scenario="push_cube", reality="twin", simulated=True, control_dt_s=0.05)
+    return Session(card, (Channel("tip", ("x",), "m", "world"),), (episode,))

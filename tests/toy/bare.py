@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+from rsr.config import LoopConfig
 from rsr.steps import TABLE, reason_to_stop
 from tasks import actions, bookkeeping, versions
 from tasks.campaign import finished, opened
@@ -13,8 +14,8 @@ from toy import TABLE_NAME
 STAGES = [step.name for step in TABLE.stages if step.foreach]
 
 
-def run_bare_loop(root: Path, iterations: int) -> None:
-    with opened(root, TABLE_NAME) as campaign:
+def run_bare_loop(root: Path, iterations: int, table_name: str = TABLE_NAME, config: LoopConfig | None = None) -> None:
+    with opened(root, table_name, config) as campaign:
         actions.plan(campaign, 0)
         actions.bring_up_to_date(campaign, "start", 0)
         for k in range(1, iterations + 1):
@@ -27,9 +28,9 @@ def run_bare_loop(root: Path, iterations: int) -> None:
                 break
 
 
-def find_faults(root: Path, iterations: int) -> list[str]:
+def find_faults(root: Path, iterations: int, table_name: str = TABLE_NAME) -> list[str]:
     """Say what is not as it should be after a finished loop: status, commits, leftovers, locks."""
-    with opened(root, TABLE_NAME) as campaign:
+    with opened(root, table_name) as campaign:
         complete = finished(campaign, iterations)
     problems = [] if complete else [f"not finished: stale {bookkeeping.stale(root)}"]
     if changes := versions.git(root, "status", "--porcelain"):

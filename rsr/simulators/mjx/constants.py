@@ -59,7 +59,7 @@ def _body_weights(model: mjx.Model, base: mujoco.MjModel, data: mjx.Data, invers
         elif base.body_simple[body] == _ONLY_SLIDES:
             weights.append(jnp.stack([1.0 / model.body_mass[body], jnp.zeros(())]))
         else:
-            moves = _support.jac(model, data, data.xipos[body], body)
+            moves = _support.jac(model, data, data.xipos[body], jnp.asarray(body))
             weights.append(jnp.stack([jnp.trace(part.T @ inverse @ part) / 3.0 for part in moves]))
     return jnp.stack(weights)
 

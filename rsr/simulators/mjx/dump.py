@@ -39,8 +39,8 @@ def dump_first_bad(
         bad |= ~np.isfinite(derivatives).all(axis=(2, 3))
     if not bad.any():
         return None
-    window = int(np.flatnonzero(bad.any(axis=1))[np.argmin(bad.argmax(axis=1)[bad.any(axis=1)])])
-    row = int(bad[window].argmax())
+    places = np.argwhere(bad)
+    window, row = (int(index) for index in places[places[:, 1].argmin()])
     first = max(0, row - ROWS)
     values = np.broadcast_to(np.atleast_2d(params), (len(trajectory), len(scenario.space)))[window]
     path = cache_folder() / "dumps" / f"{scenario.name}-nan.npz"

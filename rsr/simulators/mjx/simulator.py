@@ -15,6 +15,7 @@ from rsr.scenarios import Scenario
 from rsr.simulators.mjx.delay import delay_weights
 from rsr.simulators.mjx.dump import dump_first_bad
 from rsr.simulators.mjx.inject import Injector
+from rsr.simulators.mjx.programs import fingerprint, program
 
 BATCH = 16
 """Windows in one compiled call: more are chunked, fewer are padded, so that one program serves any number."""
@@ -128,7 +129,7 @@ class MjxSimulator:
     @cached_property
     def _advance(self) -> Callable:
         """(coordinates [P], states [BATCH, n], warm starts, commands) -> states, warm starts; one control step."""
-        return self._compiled(jax.vmap(self._control_step, in_axes=(None, 0, 0, 0)), ())
+        return self._program("advance", jax.vmap(self._control_step, in_axes=(None, 0, 0, 0)), ())
 
     @cached_property
     def _advance_tangents(self) -> Callable:
@@ -145,9 +146,9 @@ class MjxSimulator:
             return jax.vmap(along, out_axes=(None, None, 0))(jnp.eye(len(self.scenario.space)), tangents)
 
         tangents = (BATCH, len(self.scenario.space), self.scenario.state_size)
-        return self._compiled(jax.vmap(one, in_axes=(None, 0, 0, 0, 0)), (tangents,))
+        return self._program("advance_tangents", jax.vmap(one, in_axes=(None, 0, 0, 0, 0)), (tangents,))
 
-    def _compiled(self, function: Callable, more_shapes: tuple[tuple[int, ...], ...]) -> Callable:
+    def _program(self, name: str, function: Callable, more_shapes: tuple[tuple[int, ...], ...]) -> Callable:
         scenario = self.scenario
         shapes = (
             (len(scenario.space),),
@@ -156,7 +157,7 @@ class MjxSimulator:
             (BATCH, scenario.history_steps + 1, scenario.base_model.nu),
             *more_shapes,
         )
-        return jax.jit(function).lower(*(jax.ShapeDtypeStruct(shape, jnp.float64) for shape in shapes)).compile()
+        return program(f"{scenario.name}-{name}", function, shapes, fingerprint(scenario, BATCH))
 
     def _control_step(
         self, coordinates: jax.Array, state: jax.Array, warm: jax.Array, commands: jax.Array

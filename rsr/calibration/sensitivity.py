@@ -1,0 +1,86 @@
+"""Sensitivities of the residuals to the parameters: exact ones by MJX, or differences in C. Same shape, same use."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from rsr.calibration.differences import jacobian
+from rsr.calibration.loss import Loss
+from rsr.errors import ScenarioError
+from rsr.scenarios import Scenario
+
+if TYPE_CHECKING:
+    from rsr.simulators.mjx import MjxSimulator
+
+Sensitivity = Literal["auto", "mjx", "differences"]
+"""`mjx`: exact; refuses a scenario that MJX cannot simulate. `differences`: any scenario. `auto`: mjx where it can."""
+Slopes = Callable[[Loss, np.ndarray], np.ndarray]
+"""Derivative [W * R + P, P] of the residuals at a point [P]."""
+
+DIFFERENCE_STEP = 0.02
+"""Standard deviations of the prior."""
+_SHIFT = 1e-6
+"""How far states are moved along their sensitivities to differentiate the smooth map from states to residuals."""
+_log = logging.getLogger(__name__)
+
+
+def choose_slopes(scenario: Scenario, sensitivity: Sensitivity) -> Slopes:
+    """Pick how sensitivities are computed, and say so in the log."""
+    if sensitivity == "differences":
+        return _by_differences
+    try:
+        mjx_simulator(scenario)
+    except ScenarioError as error:
+        if sensitivity == "mjx":
+            raise
+        _log.info("sensitivities by differences: MJX lacks %s", error.got)
+        return _by_differences
+    _log.info("sensitivities by MJX")
+    return _by_mjx
+
+
+@lru_cache(maxsize=4)
+def mjx_simulator(scenario: Scenario) -> MjxSimulator:
+    """The differentiable simulator of a scenario; kept, because compiling is what costs."""
+    from rsr.simulators.mjx import MjxSimulator  # starts JAX: seconds that other methods need not pay
+
+    return MjxSimulator(scenario)
+
+
+def _by_differences(loss: Loss, point: np.ndarray) -> np.ndarray:
+    return jacobian(loss, point, DIFFERENCE_STEP)
+
+
+def _by_mjx(loss: Loss, point: np.ndarray) -> np.ndarray:
+    """Exact sensitivities of the states, and the residuals' own derivative along them.
+
+    Parameters whose derivative is not finite somewhere are left as they are by this step: their column is zero.
+    """
+    windows, size = loss.windows, len(point)
+    simulator = mjx_simulator(loss.scenario)
+    states, derivatives = simulator.sensitivities(windows.starts, windows.commands, loss.values(point))
+    along = np.moveaxis(derivatives, -1, 0) * loss.prior.std[:, None, None, None]  # [P, W, T + 1, n], units of points
+    usable = np.isfinite(along.reshape(size, -1)).all(axis=1)
+    shifts = _SHIFT * np.where(usable[:, None, None, None], along, 0.0)
+    points = point + _SHIFT * np.concatenate([np.eye(size), -np.eye(size)])
+    shifted = replace(loss, simulator=_Given(np.concatenate([states + shifts, states - shifts])))
+    values = shifted.residuals(points)
+    slopes = (values[:size] - values[size:]).T / (2.0 * _SHIFT)
+    slopes[:-size, np.flatnonzero(~usable)] = 0.0
+    return slopes
+
+
+@dataclass(frozen=True)
+class _Given:
+    """A `Simulator` that has its answer: trajectories [K, W, T + 1, n]."""
+
+    trajectories: np.ndarray
+
+    def rollout(self, states: np.ndarray, actions: np.ndarray, params: np.ndarray) -> np.ndarray:
+        return self.trajectories.reshape(len(states), *self.trajectories.shape[2:])

@@ -1,0 +1,54 @@
+"""Compiled programs that outlive the process: the traced program is kept on disk, XLA's compilation of it too.
+
+Tracing the Jacobian of a six-joint arm takes 7 CPU-seconds and compiling it 20, the first time. From then on both are
+read from the cache folder, within a second, as long as scenario, code and versions are the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+from jax import export
+
+from rsr.files import write_bytes
+from rsr.scenarios import Scenario
+from rsr.simulators.mjx._flags import cache_folder
+
+_PACKAGES = ("jax", "jaxlib", "mujoco", "mujoco-mjx")
+
+
+def program(name: str, function: Callable, shapes: tuple[tuple[int, ...], ...], fingerprint: str) -> Callable:
+    """Compile a function of float64 arrays of these shapes, or read it from the cache folder.
+
+    Args:
+        fingerprint: of everything that the function depends on beside its arguments.
+    """
+    arguments = [jax.ShapeDtypeStruct(shape, jnp.float64) for shape in shapes]
+    path = cache_folder() / "programs" / f"{name}-{fingerprint}.bin"
+    if path.is_file():
+        exported = export.deserialize(bytearray(path.read_bytes()))
+    else:
+        exported = export.export(jax.jit(function))(*arguments)
+        write_bytes(path, bytes(exported.serialize()))
+    return jax.jit(exported.call).lower(*arguments).compile()
+
+
+def fingerprint(scenario: Scenario, *more: object) -> str:
+    """Hash what a scenario's programs depend on: its model, its parameters, our code, and the versions of others'."""
+    model = np.zeros(mujoco.mj_sizeModel(scenario.base_model), np.uint8)
+    mujoco.mj_saveModel(scenario.base_model, None, model)
+    transforms = [(parameter.scale, parameter.unit_step) for parameter in scenario.space]
+    clock = (scenario.control_dt_s, scenario.substeps, scenario.history_steps, scenario.delay_parameter)
+    versions = [version(package) for package in _PACKAGES]
+    digest = hashlib.sha256(model.tobytes())
+    digest.update(repr((scenario.bindings, transforms, clock, versions, jax.default_backend(), more)).encode())
+    for source in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(source.read_bytes())
+    return digest.hexdigest()[:32]

@@ -1,0 +1,109 @@
+"""Method `mjx`: the calibrator's contract, exact slopes, descent, and what it costs beside the other methods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import mujoco
+import numpy as np
+import pytest
+
+from rsr.calibration import Effort, calibrator, start_prior
+from rsr.calibration.cmaes import search_cmaes
+from rsr.calibration.descent import descend
+from rsr.calibration.differences import jacobian
+from rsr.calibration.gradient import search_mjx
+from rsr.calibration.loss import Loss
+from rsr.calibration.sensitivity import choose_slopes
+from rsr.calibration.windows import choose, cut
+from rsr.config import TuneConfig
+from rsr.errors import ScenarioError
+from rsr.progress import ignore
+from rsr.simulators import MujocoSimulator
+from tests.calibration.contract import CalibratorContract
+from tests.calibration.recordings import TRUTH, recording
+from tests.push_samples import push_cube
+
+
+class TestMjx(CalibratorContract):
+    method = "mjx"
+
+
+@pytest.fixture(scope="module")
+def loss() -> Iterator[Loss]:
+    """Noisy recordings of known parameters, 16 windows of 0.4 s, solved to the end: differences need that."""
+    scenario = push_cube()
+    episodes = list(recording(episodes=8, steps=50).episodes)
+    windows = choose(scenario, cut(scenario, episodes, 8, 4), 16, np.random.default_rng(0))
+    exact = mujoco.MjModel.from_xml_path(str(scenario.mjcf))
+    exact.opt.tolerance, exact.opt.iterations = 1e-15, 100
+    scenario = replace(scenario, base_model=exact)
+    with MujocoSimulator(scenario) as simulator:
+        yield Loss(scenario, simulator, windows, start_prior(scenario))
+
+
+def off_truth(loss: Loss) -> np.ndarray:
+    return np.clip(0.8 * loss.points(loss.scenario.space.vector(TRUTH)), *loss.bounds.T)
+
+
+def test_slopes_are_those_of_the_residuals(loss: Loss):
+    """Through quaternions, wrapped angles, the robust loss and the prior, on recorded states."""
+    point = off_truth(loss)
+    exact = choose_slopes(loss.scenario, "mjx")(loss, point)
+    steps = [jacobian(loss, point, step) for step in (3e-5, 1e-5, 3e-6)]
+    for index, name in enumerate(loss.scenario.space.names):
+        columns = [differences[:, index] for differences in steps]
+        # Where two difference steps disagree, they step over a contact that opens or closes.
+        apart = [np.linalg.norm(a - b) for a, b in zip(columns, columns[1:], strict=False)]
+        best = columns[int(np.argmin(apart))]
+        assert np.linalg.norm(exact[:, index] - best) < max(1e-3 * np.linalg.norm(best), 3 * min(apart)), name
+
+
+def test_differences_serve_where_mjx_cannot(loss: Loss):
+    model = mujoco.MjModel.from_xml_path(str(loss.scenario.mjcf))
+    model.opt.integrator = mujoco.mjtIntegrator.mjINT_RK4
+    scenario = replace(loss.scenario, base_model=model)
+    with pytest.raises(ScenarioError, match="cmaes"):
+        choose_slopes(scenario, "mjx")
+    assert choose_slopes(scenario, "auto") is choose_slopes(scenario, "differences")
+    assert choose_slopes(loss.scenario, "auto") is choose_slopes(loss.scenario, "mjx")
+
+
+def test_descent_goes_down_and_stays_inside(loss: Loss):
+    short = replace(loss, windows=loss.windows.shortened(2))
+    counted: list[int] = []
+    start = np.clip(np.zeros(len(loss.bounds)), *loss.bounds.T)
+    slopes = choose_slopes(loss.scenario, "mjx")
+    found = descend(short, slopes, start, 8, 0.01, lambda _, points, __: counted.append(points))
+    assert found.loss < 0.1 * short(start[None])[0]
+    np.testing.assert_allclose(found.loss, short(found.point[None])[0])
+    assert (found.point >= loss.bounds[:, 0]).all()
+    assert (found.point <= loss.bounds[:, 1]).all()
+    assert sum(counted) < 60
+
+
+def test_differences_can_stand_in_for_mjx(loss: Loss):
+    found = search_mjx(loss, 60, 0, ignore, sensitivity="differences")
+    assert loss(found.point[None])[0] < 0.1 * loss(np.zeros((1, len(found.point))))[0]
+
+
+def test_reaches_what_cmaes_ends_at_with_fewer_simulated_steps(loss: Loss):
+    slow = search_cmaes(loss, 240, 0, ignore)
+    fast = search_mjx(loss, 240, 0, ignore)
+    target = slow.trace[-1, 1]
+    reached = fast.trace[fast.trace[:, 1] <= target]
+    assert len(reached), f"{fast.trace[-1]} against {slow.trace[-1]}"
+    assert reached[0, 0] < 0.5 * slow.trace[-1, 0]
+
+
+@pytest.mark.slow
+def test_known_parameters_come_back():
+    scenario = push_cube()
+    fitting = calibrator(TuneConfig(method="mjx", fit_episodes=12), Effort(budget=360, max_windows=32))
+    found = fitting.fit(scenario, (recording(episodes=24),), start_prior(scenario), 0, ignore)
+    identified = {name: each for name, each in found.estimates.items() if each.verdict == "identified"}
+    for name, each in identified.items():
+        assert each.lower <= TRUTH[name] <= each.upper, name
+    assert {"table_friction", "control_delay"} <= set(identified)
+    assert found.evidence.gap_after < 0.5 * found.evidence.gap_before
