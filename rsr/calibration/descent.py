@@ -17,7 +17,7 @@ LONGEST_STEP = 1.0
 """Of any parameter, in standard deviations of the prior: beyond, a linearisation of contact says nothing."""
 SMALL_STEP = 0.05
 """Standard deviations of the prior."""
-_WORST_DAMPING = 1e6
+_WORST_DAMPING = 1e2
 
 Count = Callable[[Loss, int, float], None]
 """Told of every evaluation: the loss, how many points, and the lowest value among them."""

@@ -66,7 +66,7 @@ def _by_mjx(loss: Loss, point: np.ndarray) -> np.ndarray:
     simulator = mjx_simulator(loss.scenario)
     states, derivatives = simulator.sensitivities(windows.starts, windows.commands, loss.values(point))
     along = np.moveaxis(derivatives, -1, 0) * loss.prior.std[:, None, None, None]  # [P, W, T + 1, n], units of points
-    usable = np.isfinite(along.reshape(size, -1)).all(axis=1)
+    usable = np.all(np.isfinite(along.reshape(size, -1)), axis=1)
     shifts = _SHIFT * np.where(usable[:, None, None, None], along, 0.0)
     points = point + _SHIFT * np.concatenate([np.eye(size), -np.eye(size)])
     shifted = replace(loss, simulator=_Given(np.concatenate([states + shifts, states - shifts])))

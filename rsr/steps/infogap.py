@@ -92,5 +92,3 @@ def _task_reward_std(session: Session) -> float:
     real = recorded(session)
     reward = task_reward(real.tip, real.block, real.target[:, None])
     return float(reward.mean(axis=1).std())
-
-

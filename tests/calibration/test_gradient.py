@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 
 import mujoco
 import numpy as np
@@ -21,6 +22,7 @@ from rsr.config import TuneConfig
 from rsr.errors import ScenarioError
 from rsr.progress import ignore
 from rsr.simulators import MujocoSimulator
+from rsr.simulators.mjx import converged
 from tests.calibration.contract import CalibratorContract
 from tests.calibration.recordings import TRUTH, recording
 from tests.push_samples import push_cube
@@ -36,10 +38,7 @@ def loss() -> Iterator[Loss]:
     scenario = push_cube()
     episodes = list(recording(episodes=8, steps=50).episodes)
     windows = choose(scenario, cut(scenario, episodes, 8, 4), 16, np.random.default_rng(0))
-    exact = mujoco.MjModel.from_xml_path(str(scenario.mjcf))
-    exact.opt.tolerance, exact.opt.iterations = 1e-15, 100
-    scenario = replace(scenario, base_model=exact)
-    with MujocoSimulator(scenario) as simulator:
+    with MujocoSimulator(converged(scenario)) as simulator:
         yield Loss(scenario, simulator, windows, start_prior(scenario))
 
 
@@ -55,7 +54,7 @@ def test_slopes_are_those_of_the_residuals(loss: Loss):
     for index, name in enumerate(loss.scenario.space.names):
         columns = [differences[:, index] for differences in steps]
         # Where two difference steps disagree, they step over a contact that opens or closes.
-        apart = [np.linalg.norm(a - b) for a, b in zip(columns, columns[1:], strict=False)]
+        apart = [np.linalg.norm(first - second) for first, second in pairwise(columns)]
         best = columns[int(np.argmin(apart))]
         assert np.linalg.norm(exact[:, index] - best) < max(1e-3 * np.linalg.norm(best), 3 * min(apart)), name
 

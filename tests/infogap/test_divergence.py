@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from sklearn.neighbors import KernelDensity
 
 from rsr.errors import CalibrationError, ConfigError
 from rsr.infogap import Scaler, kl_axis, kl_conditional_gaussian, kl_kde, transition_noise, transitions
@@ -46,6 +47,17 @@ def test_kl_is_its_definition(rng, skew):
     scaler = Scaler.fit(real, simulated)
     estimate = kl_kde(real, simulated, scaler=scaler, skew=skew)
     assert estimate == pytest.approx(naive_kl(scaler(real), scaler(simulated), skew), rel=1e-10)
+
+
+def test_kl_agrees_with_the_densities_of_scikit_learn(rng):
+    real = rng.normal(size=(200, 4))
+    simulated = real + rng.normal(0.1, 0.4, real.shape)
+    scaler = Scaler.fit(real, simulated)
+    bandwidth = len(real) ** (-1 / (real.shape[1] + 4))
+    log_p, log_q = (
+        KernelDensity(bandwidth=bandwidth).fit(scaler(data)).score_samples(scaler(real)) for data in (real, simulated)
+    )
+    assert kl_kde(real, simulated, scaler=scaler, skew=0.0) == pytest.approx(np.mean(log_p - log_q), rel=1e-9)
 
 
 @pytest.mark.parametrize("skew", [0.0, 0.05])

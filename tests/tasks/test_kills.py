@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-_POINTS = 11
+_POINTS = 8
 
 
 @pytest.mark.slow

@@ -7,8 +7,8 @@ accelerations a with respect to everything else x:
 
     da/dx = -H^-1 dg/dx,    H = dg/da.
 
-So the value is MJX's own, taken with derivatives stopped, and its derivative is that of one Newton step at the solution
-with H held fixed.
+So MJX's own solver finds the solution, with derivatives stopped, and one Newton step from there, with H held fixed,
+gives the derivative; and takes the error of the value squared.
 """
 
 from __future__ import annotations
@@ -40,15 +40,14 @@ def forward(model: mjx.Model, data: mjx.Data) -> mjx.Data:
 def solve(model: mjx.Model, data: mjx.Data) -> mjx.Data:
     """Solve for constrained accelerations like `mjx.solve`, differentiable in both modes and for both cones."""
     solved = _solve_values(_stopped(model), _stopped(data))
-    acceleration = jax.lax.stop_gradient(solved.qacc)
-    newton_step = _newton_step(model, data.replace(qacc=acceleration))
-    acceleration = acceleration - _derivative_only(newton_step)
+    found = jax.lax.stop_gradient(solved.qacc)
+    acceleration = found - _newton_step(model, data.replace(qacc=found))
     # At the solution the constraint forces are what the smooth ones leave to do.
     force = _support.mul_m(model, data, acceleration) - data.qfrc_smooth
     return data.tree_replace(
         {
             "qacc": acceleration,
-            "qfrc_constraint": jax.lax.stop_gradient(solved.qfrc_constraint) + _derivative_only(force),
+            "qfrc_constraint": force,
             "_impl.efc_force": jax.lax.stop_gradient(solved._impl.efc_force),
         }
     )
@@ -93,8 +92,3 @@ def _replacing(solver: Any) -> Iterator[None]:
 
 def _stopped(tree: Any) -> Any:
     return jax.tree.map(lambda leaf: jax.lax.stop_gradient(leaf) if isinstance(leaf, jax.Array) else leaf, tree)
-
-
-def _derivative_only(value: jax.Array) -> jax.Array:
-    """Zero, with the derivative of `value`."""
-    return value - jax.lax.stop_gradient(value)

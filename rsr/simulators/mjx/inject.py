@@ -94,7 +94,7 @@ def _converging(model: mujoco.MjModel) -> mujoco.MjModel:
 
     MJX measures progress relative to the whole robot's inertia, and so leaves a light object on the table short of it.
     """
-    model.opt.tolerance = min(model.opt.tolerance, 1e-14)
+    model.opt.tolerance = min(model.opt.tolerance, 1e-12)
     model.opt.iterations = max(model.opt.iterations, 50)
     model.opt.ls_iterations = max(model.opt.ls_iterations, 50)
     return model
