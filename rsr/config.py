@@ -55,8 +55,10 @@ class RetrainConfig(Section):
 
 
 class EvaluateConfig(Section):
-    """Judging policy and calibration: at how many times the KL per axis is taken, and the grid of the coverage."""
+    """Judging policy and calibration: how often each recorded start is simulated, at how many times of an episode the
+    KL per axis is taken, and the grid of the coverage."""
 
+    repeats: int = Field(default=5, ge=1)
     kl_times: int = Field(default=20, ge=1)
     coverage_half_m: float = Field(default=0.15, gt=0)
     coverage_cell_m: float = Field(default=0.02, gt=0)

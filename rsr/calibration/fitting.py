@@ -27,7 +27,7 @@ _SEARCHED = 0.7
 
 
 class Effort(BaseModel):
-    """How much a fit simulates. With the defaults one of push_cube takes some ten seconds on two cores.
+    """How much a fit simulates. With the defaults one of push_cube takes a quarter of a minute on two cores.
 
     Args:
         budget: points that the search may evaluate.
@@ -39,7 +39,7 @@ class Effort(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    budget: int = Field(default=480, ge=1)
+    budget: int = Field(default=960, ge=1)
     window_steps: int = Field(default=12, ge=1)
     max_windows: int = Field(default=64, ge=1)
     gap_horizon_steps: int = Field(default=GAP_HORIZON_STEPS, ge=1)

@@ -26,12 +26,14 @@ ITERATIONS = (5, 5, 8)
 """Jacobians at most, in each stage and on whole windows."""
 TOLERANCE = 0.01
 SCREENED = 24
-"""Points drawn from the prior; the best on the shortest windows is the second start."""
-STARTS = 2
+"""Points drawn from the prior; the best of them on the shortest windows are further starts."""
+STARTS = 3
 POPULATION = 12
-POLISH_SPREAD = 1.5
+POLISH_SPREAD = 0.7
 """First spread of the polish, in standard deviations of the Gauss-Newton covariance."""
-POLISH_GENERATIONS = 12
+POLISH_GENERATIONS = 8
+ROUNDS = 4
+"""Of polish and descent, at most."""
 
 
 def search_mjx(
@@ -44,8 +46,9 @@ def search_mjx(
     for start in _more_starts(loss, seed, course):
         other = _staged(loss, slopes, start, course)
         best = min(best, other, key=lambda descent: descent.loss)
-    point = _polish(loss, best, seed, course) if polish else best.point
-    return Found(point, "converged" if best.converged else "budget spent", np.array(course.trace))
+    if polish:
+        best = _polished(loss, slopes, best, seed, course)
+    return Found(best.point, "converged" if best.converged else "budget spent", np.array(course.trace))
 
 
 def search_with(sensitivity: Sensitivity) -> Search:
@@ -97,6 +100,20 @@ def _more_starts(loss: Loss, seed: int, course: _Course) -> np.ndarray:
     losses = short(drawn)
     course.count(short, len(drawn), float(losses.min()))
     return drawn[np.argsort(losses, kind="stable")[: STARTS - 1]]
+
+
+def _polished(loss: Loss, slopes: Slopes, best: Descent, seed: int, course: _Course) -> Descent:
+    """Polish and descend in turn while that helps: either one gets out of dents in which the other is stuck."""
+    for turn in range(ROUNDS):
+        if course.spent + POPULATION > course.budget:
+            break
+        point = _polish(loss, best, seed + turn, course)
+        found = descend(loss, slopes, point, ITERATIONS[-1], TOLERANCE, course.count)
+        fall = 1.0 - found.loss / best.loss
+        best = found if fall > 0 else best
+        if fall < TOLERANCE:
+            break
+    return best
 
 
 def _polish(loss: Loss, descent: Descent, seed: int, course: _Course) -> np.ndarray:

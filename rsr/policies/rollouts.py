@@ -30,6 +30,13 @@ class Rollouts:
     target: np.ndarray
     success: np.ndarray
 
+    def __len__(self) -> int:
+        return len(self.success)
+
+    def first(self, count: int) -> Rollouts:
+        """Keep the first episodes."""
+        return Rollouts(self.block[:count], self.tip[:count], self.target[:count], self.success[:count])
+
 
 def run(
     scenario: Scenario, params: np.ndarray, policy: Policy, starts: task.Starts, rng: np.random.Generator

@@ -22,7 +22,8 @@ def evaluate(workspace: Workspace, iteration: int, advance: Advance) -> None:
     """Write evaluation/metrics.json and evaluation/rollouts.npz.
 
     The deployed policy is the predecessor's. It runs once more in the simulator it was trained in, from the recorded
-    starts towards the recorded targets, so that the two differ by physics alone.
+    starts towards the recorded targets, so that the two differ by physics alone. Each start is simulated several times
+    under other sensor noise, which makes the simulated success a steadier figure; trajectories are those of the first.
     """
     config = workspace.config(iteration)
     scenario = load_scenario(config.scenario)
@@ -31,7 +32,8 @@ def evaluate(workspace: Workspace, iteration: int, advance: Advance) -> None:
     after = load_calibration(workspace.calibration_dir(iteration))
     deployed = Policy.load(workspace.policy_dir(iteration - 1))
     trained = Policy.load(workspace.policy_dir(iteration))
-    real, starts = recorded(session), starts_of(scenario, session)
+    real = recorded(session)
+    starts = starts_of(scenario, session).repeated(config.evaluate.repeats)
     seed = (config.seed, iteration, "evaluate")
     simulated = run(scenario, before.vector(), deployed, starts, generator(*seed, "before"))
     advance(0.3, "deployed policy in its own simulator")
@@ -59,7 +61,8 @@ def _divergence(scenario: Scenario, config: EvaluateConfig, real: Rollouts, simu
     """KL per axis between the block's recorded and simulated trajectories, relative to the target (Table I)."""
     noise = {observed.channel.name: observed.noise for observed in scenario.observed}["block_position"]
     times = np.linspace(0, scenario.episode_steps, config.kl_times + 1).round().astype(int)[1:]
-    offsets = [rollouts.block[:, times] - rollouts.target[:, None] for rollouts in (real, simulated)]
+    pairs = (real, simulated.first(len(real)))
+    offsets = [rollouts.block[:, times] - rollouts.target[:, None] for rollouts in pairs]
     return {
         f"kl_{axis}": kl_axis(offsets[0][..., column], offsets[1][..., column], noise=noise)
         for column, axis in enumerate("xy")
@@ -94,7 +97,8 @@ def _coverage(real: Rollouts, config: EvaluateConfig) -> float:
     return len(np.unique(inside, axis=0)) / side**2
 
 
-def _arrays(real: Rollouts, simulated: Rollouts, tuned: Rollouts, onward: Rollouts) -> dict[str, np.ndarray]:
+def _arrays(real: Rollouts, *repeated: Rollouts) -> dict[str, np.ndarray]:
+    simulated, tuned, onward = (rollouts.first(len(real)) for rollouts in repeated)
     return {
         "target": real.target,
         "real_block": real.block,

@@ -39,6 +39,10 @@ class Starts:
     def __len__(self) -> int:
         return len(self.qpos)
 
+    def repeated(self, times: int) -> Starts:
+        """All of them, `times` times over."""
+        return Starts(np.tile(self.qpos, (times, 1)), np.tile(self.target, (times, 1)))
+
 
 def observation(joints: np.ndarray, block: np.ndarray, target: np.ndarray) -> np.ndarray:
     """[B, 21] float32: joints, fingertip, target, block, target - block, block - fingertip; rad and m, world frame."""
