@@ -6,8 +6,7 @@ for `mjx`:
 - steps_ratio_cmaes_over_mjx, wall_ratio_cmaes_over_mjx: what `cmaes` spends in all, over what `mjx` spends until it
   reaches the loss that `cmaes` ends at; 0 if it never does.
 - wall_ratio_sysid_over_mjx: time to equal loss, the higher of the two that the methods end at.
-- ..._within_5_percent: the same for a loss 5 % higher. Contact makes the loss ripple by that much between points that
-  predict new episodes equally well, so these say how fast a method gets into the valley, the others how lucky it is there.
+- ..._within_5_percent: the same for a loss 5 % higher, reached by either: how fast a method gets near.
 - jacobian_ratio_c_over_mjx_SCENARIO: a Jacobian by central differences in C, two threads, over one by MJX;
   jacobian_ratio_c_over_mjx: the smallest of them.
 """

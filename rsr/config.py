@@ -55,8 +55,7 @@ class RetrainConfig(Section):
 
 
 class EvaluateConfig(Section):
-    """Judging policy and calibration: how often each recorded start is simulated, at how many times of an episode the
-    KL per axis is taken, and the grid of the coverage."""
+    """Judging policy and calibration: simulations of each recorded start, times of the KL per axis, coverage grid."""
 
     repeats: int = Field(default=5, ge=1)
     kl_times: int = Field(default=20, ge=1)

@@ -32,7 +32,7 @@ def status(workspace: Folder = None, json: Annotated[bool, arg(help_behavior_hin
         workspace: the campaign's folder; by default the current one or the nearest above it.
         json: write a JSON list to stdout, one object an iteration: what its metrics.json holds.
     """
-    found = _workspace(workspace)
+    found = _begun_workspace(workspace)
     rows = read_rows(found)
     if json:
         say(json_format.dumps(rows, indent=1))
@@ -78,7 +78,7 @@ def report(
         figure: write the picture here instead, .png or .svg; the page too only with --iteration or --out.
         workspace: the campaign's folder; by default the current one or the nearest above it.
     """
-    found = _workspace(workspace)
+    found = _begun_workspace(workspace)
     if figure is not None:
         from rsr.reports.loop_picture import save_loop_figure
 
@@ -112,6 +112,16 @@ def _workspace(folder: Path | None) -> Workspace:
     )
 
 
+def _begun_workspace(folder: Path | None) -> Workspace:
+    """Find the workspace to look at: beside a checkout in which nothing has begun, that of its `make demo`."""
+    found = _workspace(folder)
+    demo = found.root / "demo"
+    if folder is not None or found.chain() or not (demo / CHAIN_FILE).is_file():
+        return found
+    hint(f"No iteration yet in {found.root}; this is its {os.path.relpath(demo)}/, a workspace of its own.")
+    return Workspace(demo)
+
+
 def _simulated(workspace: Workspace) -> bool:
     return workspace.settings().reality.kind == "twin"
 
@@ -133,9 +143,6 @@ def _outlook(workspace: Workspace) -> Iterator[str]:
     chain = workspace.chain()
     if not chain:
         yield f"No iteration yet in {workspace.root}. Begin: {_loop(workspace, 3)}"
-        demo = workspace.root / "demo"
-        if (demo / CHAIN_FILE).is_file():
-            yield f"demo/ is a workspace of its own. Look at it: rsr status --workspace {os.path.relpath(demo)}"
         return
     open_steps = {iteration: missing for iteration in chain if (missing := _open_steps(workspace, iteration))}
     for iteration, missing in open_steps.items():

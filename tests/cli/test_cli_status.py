@@ -78,17 +78,23 @@ def test_found_from_a_folder_below(copy, capsys, monkeypatch):
     assert len(json.loads(capsys.readouterr().out)) == 2
 
 
-def test_empty_chain_points_to_the_demo(tmp_path, capsys, monkeypatch):
+def test_beside_an_empty_chain_the_demo_is_shown(copy, tmp_path, capsys, monkeypatch):
     write_json(tmp_path / "iterations.json", {"chain": {}})
-    write_json(tmp_path / "demo" / "iterations.json", {"chain": {}})
+    copy.root.rename(tmp_path / "demo")
+    monkeypatch.chdir(tmp_path)
+    assert main(["status", "--json"]) == 0
+    captured = capsys.readouterr()
+    assert [row["iteration"] for row in json.loads(captured.out)] == [1, 2]
+    assert captured.err.startswith(f"No iteration yet in {tmp_path}; this is its demo/, a workspace of its own.\n")
+
+
+def test_empty_chain_says_how_to_begin(tmp_path, capsys, monkeypatch):
+    write_json(tmp_path / "iterations.json", {"chain": {}})
     monkeypatch.chdir(tmp_path)
     assert main(["status", "--json"]) == 0
     captured = capsys.readouterr()
     assert json.loads(captured.out) == []
-    assert captured.err == (
-        f"No iteration yet in {tmp_path}. Begin: python -m flows.rsr_loop --iterations 3\n"
-        "demo/ is a workspace of its own. Look at it: rsr status --workspace demo\n"
-    )
+    assert captured.err == f"No iteration yet in {tmp_path}. Begin: python -m flows.rsr_loop --iterations 3\n"
 
 
 def test_no_workspace(tmp_path, capsys, monkeypatch):
