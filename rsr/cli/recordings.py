@@ -63,7 +63,7 @@ def calibrate(
         scenario: a built-in scenario such as push_cube, or the path of a scenario's YAML file.
         sessions: folders of stored sessions.
         out: folder for the calibration.
-        method: cmaes, sysid or mjx.
+        method: cmaes or sysid or mjx.
         episodes: how many to fit, drawn by seed, half of all at most; the others judge.
         seed: of everything random.
     """
