@@ -1,8 +1,9 @@
 """Calibration: from recordings to the simulator's parameters, with intervals, verdicts and held-out evidence.
 
 Episodes are cut into short windows (`windows`), a method searches for the parameters that reproduce them (`loss`,
-`cmaes`, `sysid`, `gradient`), the result is averaged over the ripples of contact (`refine`), judged by what the data can tell
-(`identifiability`) and by episodes that the fit never saw (`evidence`). Every method returns the same `Calibration`.
+`cmaes`, `sysid`, `gradient`), the result is averaged over the ripples of contact (`refine`), judged by what the data
+can tell (`identifiability`) and by episodes that the fit never saw (`evidence`). Every method returns the same
+`Calibration`.
 May import sessions, scenarios and simulators; knows nothing of policies or realities.
 
     fitting = calibrator(TuneConfig(method="cmaes"))

@@ -111,7 +111,6 @@ class TestFlow:
         assert find_faults(tmp_path, 1) == []
 
 
-@pytest.mark.slow
 def test_killed_in_every_step_in_turn_it_ends_as_if_undisturbed(tmp_path, prefect_server, undisturbed):
     root, audit = tmp_path / "workspace", tmp_path / "audit"
     faults = ["start@0:half", *(f"{step}@1:half" for step in _STEPS), "collect@2:after"]
