@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from forks import in_fork, say
 from toy.bare import find_faults, fingerprint, run_bare_loop
 
 import rsr.policies.training  # noqa: F401  # imported once, for all forks
@@ -62,23 +62,6 @@ _table()
 TABLE_NAME = "tests.push_kills:TABLE"
 
 
-def _in_fork(work: Callable[[], object]) -> int:
-    """Run in a child; returns its exit code, or minus the signal that ended it."""
-    pid = os.fork()
-    if pid == 0:
-        try:
-            work()
-            os._exit(0)
-        except BaseException as error:
-            _say(f"{type(error).__name__}: {error}")
-            os._exit(1)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-
-
-def _say(words: str) -> None:
-    os.write(1, f"{words}\n".encode())
-
-
 def _run(root: Path, doomed: str = "") -> None:
     sys.modules["tests.push_kills"]._doomed = doomed
     run_bare_loop(root, 1, TABLE_NAME, SMALL)
@@ -97,12 +80,12 @@ def _check(root: Path, reference: Path) -> None:
 def main() -> int:
     folder = Path(sys.argv[1]).resolve()
     reference, root = folder / "reference", folder / "killed"
-    if code := _in_fork(lambda: _run(reference)):
+    if code := in_fork(lambda: _run(reference)):
         return code
     for name in _SHARES:
-        killed = _in_fork(lambda: _run(root, name))  # noqa: B023
-        _say(f"{name}: {'killed' if killed == -signal.SIGKILL else f'ended with {killed}'}")
-    return _in_fork(lambda: _run(root)) or _in_fork(lambda: _check(root, reference))
+        killed = in_fork(lambda: _run(root, name))  # noqa: B023
+        say(f"{name}: {'killed' if killed == -signal.SIGKILL else f'ended with {killed}'}")
+    return in_fork(lambda: _run(root)) or in_fork(lambda: _check(root, reference))
 
 
 if __name__ == "__main__":

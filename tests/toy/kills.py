@@ -11,8 +11,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
+
+from forks import in_fork, say
 
 from toy.bare import find_faults, fingerprint, run_bare_loop
 
@@ -29,19 +30,6 @@ def _changes_disk(event: str, arguments: tuple) -> bool:
     return event in _CHANGES
 
 
-def _in_fork(work: Callable[[], object]) -> int:
-    """Run in a child; returns its exit code, or minus the signal that ended it."""
-    pid = os.fork()
-    if pid == 0:
-        try:
-            work()
-            os._exit(0)
-        except BaseException as error:
-            _say(f"{type(error).__name__}: {error}")
-            os._exit(1)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-
-
 def _killed_at(point: int, root: Path) -> None:
     count = 0
 
@@ -50,7 +38,7 @@ def _killed_at(point: int, root: Path) -> None:
         if _changes_disk(event, arguments):
             count += 1
             if count == point:
-                _say(f"killed before {event} {arguments[0]}")
+                say(f"killed before {event} {arguments[0]}")
                 os.kill(os.getpid(), signal.SIGKILL)
 
     sys.addaudithook(watch)
@@ -69,10 +57,6 @@ def _count_changes(root: Path, note: Path) -> None:
     note.write_text(str(count))
 
 
-def _say(words: str) -> None:
-    os.write(1, f"{words}\n".encode())  # unbuffered: the next moment may be the last
-
-
 def _check(root: Path, expected: dict[str, str]) -> None:
     problems = find_faults(root, _ITERATIONS)
     found = fingerprint(root)
@@ -84,19 +68,19 @@ def _check(root: Path, expected: dict[str, str]) -> None:
 def main() -> int:
     folder = Path(sys.argv[1]).resolve()
     reference = folder / "reference"
-    if code := _in_fork(lambda: _count_changes(reference, folder / "count")):
+    if code := in_fork(lambda: _count_changes(reference, folder / "count")):
         return code
     total, expected, failures = int((folder / "count").read_text()), fingerprint(reference), 0
-    _say(f"{total} changes to the disk")
+    say(f"{total} changes to the disk")
     for word in sys.argv[3:]:
         part, _, parts = word.partition("/")
         point = round(total * int(part) / (int(parts) + 1)) if parts else int(part)
         root = folder / f"killed-{point}"
-        killed = _in_fork(lambda: _killed_at(point, root))  # noqa: B023
-        good = killed == -signal.SIGKILL and _in_fork(lambda: run_bare_loop(root, _ITERATIONS)) == 0  # noqa: B023
-        good = good and _in_fork(lambda: _check(root, expected)) == 0  # noqa: B023
+        killed = in_fork(lambda: _killed_at(point, root))  # noqa: B023
+        good = killed == -signal.SIGKILL and in_fork(lambda: run_bare_loop(root, _ITERATIONS)) == 0  # noqa: B023
+        good = good and in_fork(lambda: _check(root, expected)) == 0  # noqa: B023
         failures += not good
-        _say(f"point {point}: {'same result' if good else f'FAILED (first run ended with {killed})'}")
+        say(f"point {point}: {'same result' if good else f'FAILED (first run ended with {killed})'}")
     return int(failures > 0)
 
 
