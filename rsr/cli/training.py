@@ -10,9 +10,6 @@ from tyro.conf import arg
 from rsr import progress
 from rsr.cli.screen import say
 from rsr.config import StartConfig
-from rsr.errors import ConfigError
-
-_WITH_TASK = ("push_cube",)
 
 
 def train(
@@ -39,7 +36,6 @@ def train(
 
     settings = parse_config({"seed": seed, "start": {"train_steps": steps}}, where="command line")
     loaded = load_scenario(scenario)
-    _check_task(loaded.name)
     params = loaded.space.nominal if calibration is None else load_calibration(calibration).vector()
     with progress.bar("train") as advance:
         trained = learn(loaded, params, PPOSettings(settings.start.train_steps), settings.seed, advance)
@@ -47,13 +43,3 @@ def train(
     last = f", {trained.curve[-1]['success']:.0%} success in simulation while exploring" if trained.curve else ""
     say(f"{out}{last}")
     return 0
-
-
-def _check_task(scenario: str) -> None:
-    if scenario not in _WITH_TASK:
-        raise ConfigError(
-            got=f"scenario {scenario}, which has no task to learn",
-            expected=f"one of {', '.join(_WITH_TASK)}",
-            where="rsr train",
-            next_step="Choose one of these.",
-        )

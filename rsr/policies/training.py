@@ -13,7 +13,7 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 from stable_baselines3.common.vec_env import VecNormalize
 
-from rsr.errors import PolicyError
+from rsr.errors import ConfigError, PolicyError
 from rsr.files import DAMAGED, read_arrays, write_arrays, write_json
 from rsr.policies.checkpoint import ROLLOUTS_BETWEEN, Checkpoint, Learner, fingerprint
 from rsr.policies.policy import Normaliser, Policy
@@ -21,6 +21,7 @@ from rsr.policies.vec_env import Bonus, PushCubeVecEnv, ToolPlaneVecEnv
 from rsr.progress import Advance
 from rsr.scenarios import Scenario
 
+SCENARIOS_WITH_TASK = ("push_cube",)
 _STATE = "training.npz"
 _CURVE = "curve.json"
 _OBSERVATION_LIMIT = 5.0
@@ -99,6 +100,7 @@ def train(
         checkpoint: file to keep the unfinished training in. Where a killed one of the same scenario, settings, seed,
             state and bonus left it, training goes on from there to the same result; removed at the end.
     """
+    _check_task(scenario)
     torch.set_num_threads(1)  # small networks: a second thread costs more than it gives, and sums stay in one order
     with closing(PushCubeVecEnv(scenario, params, settings.copies, seed, bonus=bonus)) as envs:
         learner = _learner(envs, settings, seed)
@@ -113,6 +115,16 @@ def train(
         kept.remove()
     card = {"settings": {**asdict(settings), "hidden": list(settings.hidden)}, "seed": seed, "algorithm": "PPO"}
     return Trained(_policy(scenario, learner, card), learner.knowledge(), learner.curve)
+
+
+def _check_task(scenario: Scenario) -> None:
+    if scenario.name not in SCENARIOS_WITH_TASK:
+        raise ConfigError(
+            got=f"scenario {scenario.name}, which has no task to learn",
+            expected=f"one of {', '.join(SCENARIOS_WITH_TASK)}",
+            where="training",
+            next_step="Choose one of these; the others can be calibrated (`rsr calibrate`), not yet trained in.",
+        )
 
 
 def _learn(learner: Learner, settings: PPOSettings, advance: Advance, kept: Checkpoint | None) -> None:
