@@ -14,12 +14,6 @@ from rsr.scenarios import Scenario, residuals, rms
 from rsr.sessions import Episode
 from rsr.simulators import Simulator
 
-GAP_HORIZON_STEPS = 20
-"""Control steps between restarts from the recorded state: 1 s at 20 Hz, long enough to push and release.
-
-Over 2 s even a stand-in's true parameters lower the nominal gap by no more than 1.3 to 1.8 times, for whether and where
-the finger meets the cube is then decided by millimetres at the start; over 1 s it is 2 to 3.5 times.
-"""
 SHOWN = 12
 """Held-out episodes whose replays are kept."""
 
@@ -61,9 +55,13 @@ def replay(
     simulator: Simulator,
     episodes: Sequence[Episode],
     params: np.ndarray,
-    horizon_steps: int = GAP_HORIZON_STEPS,
+    horizon_steps: int | None = None,
 ) -> list[np.ndarray]:
     """Replay recorded commands open loop, restarted from the recorded state every `horizon_steps` control steps.
+
+    By default those of the scenario. Over 2 s of push_cube even a stand-in's true parameters lower the nominal gap by
+    no more than 1.3 to 1.8 times, for whether and where the finger meets the cube is then decided by millimetres at
+    the start; over 1 s it is 2 to 3.5 times.
 
     Args:
         params: [P], physical units.
@@ -72,6 +70,7 @@ def replay(
         For each episode the predicted states [T + 1, nq + nv]. Rows up to the first start (`first_start`) are the
         recorded states; at later restarts the row is still the prediction.
     """
+    horizon_steps = horizon_steps or scenario.gap_horizon_steps
     predicted = [scenario.states(episode) for episode in episodes]
     places = [
         (index, row)
@@ -114,7 +113,7 @@ class HeldOut:
     episodes: Sequence[Episode]
     fitted: tuple[int, ...]
     held_out: tuple[int, ...]
-    horizon_steps: int = GAP_HORIZON_STEPS
+    horizon_steps: int | None = None
 
     @property
     def judges(self) -> list[Episode]:

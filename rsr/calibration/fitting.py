@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from rsr.calibration import identifiability
 from rsr.calibration.contract import Calibration, Prior, Status
-from rsr.calibration.evidence import GAP_HORIZON_STEPS, HeldOut, split
+from rsr.calibration.evidence import HeldOut, split
 from rsr.calibration.identifiability import Posterior
 from rsr.calibration.loss import Loss
 from rsr.calibration.refine import linearise, refine
@@ -31,18 +31,19 @@ class Effort(BaseModel):
 
     Args:
         budget: points that the search may evaluate.
-        window_steps: control steps in a window.
+        window_steps: control steps in a window; by default those of the scenario.
         max_windows: windows that every point is evaluated on.
-        gap_horizon_steps: control steps that held-out episodes are replayed between restarts.
+        gap_horizon_steps: control steps that held-out episodes are replayed between restarts; by default those of the
+            scenario.
         threads: of the simulator; they do not change the result.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     budget: int = Field(default=960, ge=1)
-    window_steps: int = Field(default=12, ge=1)
+    window_steps: int | None = Field(default=None, ge=1)
     max_windows: int = Field(default=64, ge=1)
-    gap_horizon_steps: int = Field(default=GAP_HORIZON_STEPS, ge=1)
+    gap_horizon_steps: int | None = Field(default=None, ge=1)
     threads: int = Field(default=2, ge=1)
 
 
@@ -88,7 +89,7 @@ class WindowCalibrator:
         return _calibration(scenario, self.method, judges, outcome)
 
     def _windows(self, scenario: Scenario, episodes: list[Episode], seed: int) -> Windows:
-        steps = self.effort.window_steps
+        steps = self.effort.window_steps or scenario.window_steps
         every = cut(scenario, episodes, steps, stride=max(1, steps // 2))
         return choose(scenario, every, self.effort.max_windows, generator(seed, "windows"))
 

@@ -28,7 +28,7 @@ class Fields:
 FIELDS: dict[str, Fields] = {
     "scenario": Fields(
         frozenset({"name", "title", "mjcf", "control_dt_s", "episode_steps", "gap_channel", "channels", "parameters"}),
-        frozenset({"command", "history_steps", "repeats_share", "evaluation"}),
+        frozenset({"command", "history_steps", "repeats_share", "window_s", "gap_horizon_s", "evaluation"}),
     ),
     "channel": Fields(frozenset({"columns", "unit", "frame"}), frozenset({"clock", "stamp", "reads", "noise", "mode"})),
     "parameter": Fields(

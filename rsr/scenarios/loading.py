@@ -93,6 +93,8 @@ def _build(path: Path, document: Mapping[str, Any]) -> Scenario:
         else default_evaluation(names),
         velocities=velocities,
         repeats_share=document.get("repeats_share"),
+        window_s=document.get("window_s", Scenario.window_s),
+        gap_horizon_s=document.get("gap_horizon_s", Scenario.gap_horizon_s),
     )
 
 

@@ -63,6 +63,7 @@ class Scenario:
         delay_parameter: index of the parameter that delays commands, if there is one.
         command: the channel whose values are the simulator's `ctrl`; None where nothing is commanded.
         gap_channel: the channel whose RMS error is called *the* gap.
+        window_s, gap_horizon_s: see `window_steps` and `gap_horizon_steps`.
         repeats_share: the tag that episodes have in common when they repeat one trial. Never split such episodes
             between fitting and judging.
     """
@@ -84,6 +85,18 @@ class Scenario:
     evaluation: Evaluation
     velocities: tuple[RecordedVelocity, ...] = ()
     repeats_share: str | None = None
+    window_s: float = 0.6
+    gap_horizon_s: float = 1.0
+
+    @property
+    def window_steps(self) -> int:
+        """Control steps in a window that parameters are fitted on."""
+        return max(1, round(self.window_s / self.control_dt_s))
+
+    @property
+    def gap_horizon_steps(self) -> int:
+        """Control steps that recorded commands are replayed before the simulation is put back on the recording."""
+        return max(1, round(self.gap_horizon_s / self.control_dt_s))
 
     @property
     def channels(self) -> tuple[Channel, ...]:

@@ -135,3 +135,11 @@ def test_coordinates_and_values_are_inverse():
     values = rng.uniform(space.lower, space.upper, (5, len(space)))
     np.testing.assert_allclose(space.to_values(space.to_coordinates(values)), values, rtol=1e-12, atol=1e-15)
     assert space.mapping(space.vector({"cube_mass": 0.3}))["cube_mass"] == 0.3
+
+
+@pytest.mark.parametrize(
+    ("name", "window", "horizon"), [("push_cube", 12, 20), ("cube_toss", 40, 74), ("double_pendulum", 150, 250)]
+)
+def test_windows_are_given_in_seconds(name, window, horizon):
+    scenario = load_scenario(name)
+    assert (scenario.window_steps, scenario.gap_horizon_steps) == (window, horizon)
