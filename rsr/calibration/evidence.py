@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rsr.calibration.contract import Evidence, Replays
-from rsr.calibration.windows import commands_from, first_start
+from rsr.calibration.windows import first_start
 from rsr.errors import CalibrationError
 from rsr.scenarios import Scenario, residuals, rms
 from rsr.sessions import Episode
@@ -79,7 +79,7 @@ def replay(
     ]
     after = simulator.rollout(
         np.array([predicted[index][row] for index, row in places]),
-        np.array([commands_from(scenario, episodes[index], row, horizon_steps) for index, row in places]),
+        np.array([scenario.commands_from(episodes[index], row, horizon_steps) for index, row in places]),
         params,
     )[:, 1:]
     for (index, row), states in zip(places, after, strict=True):

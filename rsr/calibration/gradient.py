@@ -9,14 +9,13 @@ matrix, looks around.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import numpy as np
 from cmaes import CMA
 
 from rsr.calibration.descent import Descent, descend
 from rsr.calibration.loss import Loss
-from rsr.calibration.search import Found, Search
+from rsr.calibration.search import Found
 from rsr.calibration.sensitivity import Sensitivity, Slopes, choose_slopes
 from rsr.progress import Advance
 
@@ -49,11 +48,6 @@ def search_mjx(
     if polish:
         best = _polished(loss, slopes, best, seed, course)
     return Found(best.point, "converged" if best.converged else "budget spent", np.array(course.trace))
-
-
-def search_with(sensitivity: Sensitivity) -> Search:
-    """The same search with another source of sensitivities."""
-    return partial(search_mjx, sensitivity=sensitivity)
 
 
 @dataclass

@@ -63,13 +63,6 @@ def first_start(scenario: Scenario, episode: Episode, steps: int) -> int:
     return scenario.history_steps if len(episode) > scenario.history_steps + steps else 0
 
 
-def commands_from(scenario: Scenario, episode: Episode, row: int, steps: int) -> np.ndarray:
-    """Commands [H + steps, nu] of a window; before and after the episode the first and last recorded ones stand in."""
-    commands = scenario.commands(episode)
-    wanted = np.arange(row - scenario.history_steps, row + steps)
-    return commands[np.clip(wanted, 0, len(commands) - 1)]
-
-
 def cut(scenario: Scenario, episodes: Sequence[Episode], steps: int, stride: int) -> Windows:
     """Cut all windows of `steps` control steps whose starts lie `stride` rows apart."""
     places = [
@@ -78,7 +71,7 @@ def cut(scenario: Scenario, episodes: Sequence[Episode], steps: int, stride: int
         for row in range(first_start(scenario, episode, steps), len(episode) - steps, stride)
     ]
     states = [scenario.states(episode) for episode in episodes]
-    commands = [commands_from(scenario, episodes[index], row, steps) for index, row in places]
+    commands = [scenario.commands_from(episodes[index], row, steps) for index, row in places]
     total, inputs = scenario.history_steps + steps, scenario.base_model.nu
     return Windows(
         starts=np.array([states[index][row] for index, row in places]).reshape(-1, scenario.state_size),

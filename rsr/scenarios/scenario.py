@@ -150,6 +150,15 @@ class Scenario:
             return np.zeros((len(episode) - 1, self.base_model.nu))
         return episode[self.command][:-1]
 
+    def commands_from(self, episode: Episode, row: int, steps: int) -> np.ndarray:
+        """Commands [H + steps, nu] of a rollout that starts at a row, those before it included that may still act.
+
+        Before and after the episode the first and last recorded ones stand in.
+        """
+        commands = self.commands(episode)
+        wanted = np.arange(row - self.history_steps, row + steps)
+        return commands[np.clip(wanted, 0, len(commands) - 1)]
+
     def states(self, episode: Episode) -> np.ndarray:
         """States [T + 1, nq + nv] of a recording, freed of measurement noise as far as a few rows allow (`smooth`).
 

@@ -71,10 +71,3 @@ def _flying_state(scenario: Scenario, episode: Episode, flight: FreeFlight, row:
         observed = scenario.observed_channel(name)
         state[model.nq + np.array(observed.dofs)] = np.polyfit(elapsed_s, moved, 1)[0]
     return state
-
-
-def commands_from(scenario: Scenario, episode: Episode, start: Start, steps: int) -> np.ndarray:
-    """Commands [H + steps, nu] of a rollout; the first and last recorded ones fill what is missing."""
-    commands = scenario.commands(episode)
-    wanted = np.arange(start.row - scenario.history_steps, start.row + steps)
-    return commands[np.clip(wanted, 0, len(commands) - 1)]

@@ -9,7 +9,7 @@ import numpy as np
 
 from rsr.errors import SessionError
 from rsr.scenarios import Scenario, difference
-from rsr.scenarios.starts import Start, commands_from, starts_of
+from rsr.scenarios.starts import Start, starts_of
 from rsr.sessions import Episode, Session
 from rsr.simulators.contract import Simulator
 from rsr.simulators.mujoco import MujocoSimulator
@@ -94,7 +94,7 @@ def predict(
     longest = max(start.steps for _, start in rollouts)
     states = simulator.rollout(
         np.array([start.state for _, start in rollouts]),
-        np.array([commands_from(scenario, episode, start, longest) for episode, start in rollouts]),
+        np.array([scenario.commands_from(episode, start.row, longest) for episode, start in rollouts]),
         values,
     )
     return [rows[: start.steps + 1] for rows, (_, start) in zip(states, rollouts, strict=True)]

@@ -62,7 +62,9 @@ class _Sample:
         measured = _measured(session)
         self._scenario = scenario
         self._start = np.stack([scenario.states(e) for e in session.episodes])[episode, step]
-        self._commands = _with_history(scenario, session)[episode, step]
+        self._commands = np.stack(
+            [scenario.commands_from(session.episodes[e], row, 1) for e, row in zip(episode, step, strict=True)]
+        )
         self._action = np.stack([e["action"] for e in session.episodes])[episode, step]
         self._from = measured[episode, step]
         self.real = transitions(self._from, self._action, measured[episode, step + 1])
@@ -77,14 +79,6 @@ class _Sample:
 def _measured(session: Session) -> np.ndarray:
     """The columns InfoGap looks at as the sensors saw them, [episodes, T + 1, 4]."""
     return np.stack([features(e["joint_position"], e["block_position"]) for e in session.episodes])
-
-
-def _with_history(scenario: Scenario, session: Session) -> np.ndarray:
-    """Commands that may act on each step, oldest first: [episodes, T, H + 1, nu]; the first one repeated before it."""
-    commands = np.stack([scenario.commands(episode) for episode in session.episodes])
-    padded = np.concatenate([np.repeat(commands[:, :1], scenario.history_steps, axis=1), commands], axis=1)
-    windows = np.lib.stride_tricks.sliding_window_view(padded, scenario.history_steps + 1, axis=1)
-    return np.moveaxis(windows, -1, 2)
 
 
 def _task_reward_std(session: Session) -> float:

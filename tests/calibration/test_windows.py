@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rsr.calibration.windows import MOVED_NOISES, choose, commands_from, cut, motion
+from rsr.calibration.windows import MOVED_NOISES, choose, cut, motion
 from tests.calibration.recordings import recording, stillness
 from tests.push_samples import push_cube
 
@@ -31,9 +31,9 @@ def test_windows_are_pieces_of_the_recording(windows):
 def test_commands_beyond_the_episode_repeat_the_nearest():
     scenario, episode = push_cube(), recording().episodes[0]
     sent = scenario.commands(episode)
-    early = commands_from(scenario, episode, 0, 2)
+    early = scenario.commands_from(episode, 0, 2)
     np.testing.assert_array_equal(early, sent[[0, 0, 0, 0, 1]])
-    late = commands_from(scenario, episode, len(sent) - 1, 3)
+    late = scenario.commands_from(episode, len(sent) - 1, 3)
     np.testing.assert_array_equal(late[-3:], sent[[-1, -1, -1]])
 
 
