@@ -6,12 +6,14 @@ from rsr import progress
 from rsr.steps import leave_receipt, run_step
 from tasks import bookkeeping, versions
 from tasks.bookkeeping import Outcome
-from tasks.campaign import Campaign, tag_of
+from tasks.campaign import Campaign, tags_of
+from tasks.workspace import write_pipeline
 
 
 def plan(campaign: Campaign, iteration: int) -> None:
-    """Freeze the iteration's settings and append it to the chain."""
+    """Freeze the iteration's settings and append it to the chain, and to what DVC plots."""
     campaign.workspace.plan(iteration)
+    write_pipeline(campaign.root, campaign.table)
 
 
 def bring_up_to_date(campaign: Campaign, name: str, iteration: int) -> Outcome:
@@ -42,4 +44,4 @@ def collect(campaign: Campaign, iteration: int) -> Outcome:
 def version(campaign: Campaign, iteration: int) -> None:
     """Commit and tag what the loop wrote in this iteration."""
     files = campaign.versioned_files(iteration)
-    versions.commit(campaign.root, f"rsr: iteration {iteration}", files, tag_of(iteration))
+    versions.commit(campaign.root, f"rsr: iteration {iteration}", files, tags_of(campaign.table, iteration))

@@ -83,7 +83,9 @@ def finished(campaign: Campaign, iterations: int) -> bool:
             return False
         if not bookkeeping.is_recorded(campaign.root, workspace.session_dir(iteration)):
             return False
-        if not versions.is_committed(campaign.root, campaign.versioned_files(iteration), tag_of(iteration)):
+        if not versions.is_committed(
+            campaign.root, campaign.versioned_files(iteration), tags_of(campaign.table, iteration)
+        ):
             return False
         if reason_to_stop(workspace, iteration):
             iterations = iteration
@@ -91,5 +93,6 @@ def finished(campaign: Campaign, iterations: int) -> bool:
     return bookkeeping.stale(campaign.root).isdisjoint(["data.dvc", *campaign.table.addresses(iterations)])
 
 
-def tag_of(iteration: int) -> str:
-    return f"iter/{iteration:03d}"
+def tags_of(table: StepTable, iteration: int) -> list[str]:
+    """Name the commit of an iteration: for people, and for `dvc artifacts get . policy --rev policy@v3.0.0`."""
+    return [f"iter/{iteration:03d}", *(f"{name}@v{iteration}.0.0" for name in table.models)]

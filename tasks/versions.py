@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import psutil
@@ -36,20 +37,22 @@ def initialise(root: Path) -> None:
     git(root, "init", "--quiet", "--initial-branch=main")
 
 
-def commit(root: Path, message: str, paths: list[Path], tag: str | None = None) -> None:
+def commit(root: Path, message: str, paths: list[Path], tags: Sequence[str] = ()) -> None:
     """Commit these files, whatever else is staged or edited. A tag is set once: it marks when this was first done."""
     names = [path.relative_to(root).as_posix() for path in paths]
     if _changed(root, names):
         clear_dead_locks(root)
         git(root, "add", "--", *names)
-        identity = () if _has_identity(root) else _FALLBACK_IDENTITY
-        git(root, *identity, *_UNATTENDED, "commit", "--quiet", "--no-verify", "-m", message, "--", *names)
-    if tag and not _tagged(root, tag):
-        git(root, *_UNATTENDED, "tag", tag)
+        git(root, *_signature(root), "commit", "--quiet", "--no-verify", "-m", message, "--", *names)
+    for tag in tags:
+        if not _tagged(root, tag):  # annotated: DVC finds no model behind a plain tag
+            git(root, *_signature(root), "tag", "--annotate", "-m", message, tag)
 
 
-def is_committed(root: Path, paths: list[Path], tag: str) -> bool:
-    return _tagged(root, tag) and not _changed(root, [path.relative_to(root).as_posix() for path in paths])
+def is_committed(root: Path, paths: list[Path], tags: Sequence[str]) -> bool:
+    return all(_tagged(root, tag) for tag in tags) and not _changed(
+        root, [path.relative_to(root).as_posix() for path in paths]
+    )
 
 
 def committed_version(root: Path, name: str) -> str | None:
@@ -101,6 +104,11 @@ def _changed(root: Path, names: list[str]) -> bool:
 
 def _tagged(root: Path, tag: str) -> bool:
     return bool(git(root, "tag", "--list", tag))
+
+
+def _signature(root: Path) -> tuple[str, ...]:
+    """Options under which git writes without asking: as its user, or else as the loop."""
+    return (*(() if _has_identity(root) else _FALLBACK_IDENTITY), *_UNATTENDED)
 
 
 def _has_identity(root: Path) -> bool:

@@ -97,12 +97,17 @@ def create_workspace(root: Path, config: LoopConfig, table: StepTable) -> Worksp
 
 def refresh(root: Path, table: StepTable) -> None:
     """Write what follows from the table and from this machine, where it differs; see that data/ is there."""
-    for name, text in (("dvc.yaml", render_pipeline(table)), (LAUNCHER_FILE, render_launcher(table))):
-        _write_if_different(root / name, text)
+    write_pipeline(root, table)
+    _write_if_different(root / LAUNCHER_FILE, render_launcher(table))
     if not os.access(root / LAUNCHER_FILE, os.X_OK):
         (root / LAUNCHER_FILE).chmod(0o755)
     _write_if_different(root / PYTHON_FILE, f"{sys.executable}\n")
     bookkeeping.ensure_data(root)
+
+
+def write_pipeline(root: Path, table: StepTable) -> None:
+    """Write dvc.yaml, where it differs from what table and chain say."""
+    _write_if_different(root / "dvc.yaml", render_pipeline(table, Workspace(root).chain()))
 
 
 def check_space(root: Path) -> None:

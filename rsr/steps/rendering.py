@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from rsr.steps.table import START, Step, StepTable
 from rsr.workspace import Link
@@ -23,18 +23,27 @@ stages:
 # the path of one machine's Python, written into dvc.yaml, would make every stage stale on another machine.
 _LAUNCHER = """\
 #!/bin/sh
-# What dvc.yaml calls. Takes {module} from the active environment, or else from the Python that last ran the loop here.
+# What dvc.yaml calls. Takes {module} from the active environment, or else from the Python that last ran the loop here,
+# or in a folder above: `dvc exp run --temp` works in a copy deep inside the workspace.
 if command -v {module} >/dev/null 2>&1; then exec {module} "$@"; fi
-python=$(cat "$(dirname "$0")/../{python_file}" 2>/dev/null)
+folder=$(cd "$(dirname "$0")/.." && pwd)
+while [ ! -f "$folder/{python_file}" ] && [ "$folder" != / ]; do folder=$(dirname "$folder"); done
+python=$(cat "$folder/{python_file}" 2>/dev/null)
 if [ -x "$python" ]; then exec "$python" -m {module} "$@"; fi
 echo "{launcher_file}: got no {module} on PATH; expected an active environment. Try: . PATH/TO/.venv/bin/activate" >&2
 exit 127
 """
 
 
-def render_pipeline(table: StepTable) -> str:
-    """Render dvc.yaml: one stage a step, repeated over the chain of iterations."""
-    return _HEADER + "".join(f"{line}\n" for step in table.stages for line in _stage(step))
+def render_pipeline(table: StepTable, chain: Mapping[int, Link] | None = None) -> str:
+    """Render dvc.yaml: one stage a step, repeated over the chain; plots and models of the iterations there are.
+
+    DVC repeats stages over iterations.json by itself, but neither plots nor artifacts: those are spelt out.
+    """
+    lines = [line for step in table.stages for line in _stage(step)]
+    if chain:
+        lines += [*_plots(table, chain), *_models(table, chain)]
+    return _HEADER + "".join(f"{line}\n" for line in lines)
 
 
 def render_launcher(table: StepTable) -> str:
@@ -59,11 +68,35 @@ def _stage(step: Step) -> Iterator[str]:
         yield from _paths(indent, heading, templates, link)
 
 
+def _plots(table: StepTable, chain: Mapping[int, Link]) -> Iterator[str]:
+    if table.plots:
+        yield "plots:"
+    for plot in table.plots:
+        yield f"  - {plot.title}:"
+        yield f"      x: {plot.x}"
+        yield "      y:"
+        yield from (f"        {_filled(plot.path, link)}: {plot.y}" for link in chain.values())
+
+
+def _models(table: StepTable, chain: Mapping[int, Link]) -> Iterator[str]:
+    """The newest iteration's; a git tag such as policy@v3.0.0 keeps the commit in which it was the third's."""
+    if table.models:
+        yield "artifacts:"
+    for name, template in table.models.items():
+        yield f"  {name}:"
+        yield f"    path: {_filled(template, chain[max(chain)])}"
+        yield "    type: model"
+
+
+def _filled(template: str, link: Link) -> str:
+    return template.format(dir=link.dir, prev=link.prev, session=link.session)
+
+
 def _paths(indent: str, heading: str, templates: tuple[str, ...], link: Link) -> Iterator[str]:
     if templates:
         yield f"{indent}{heading}:"
     for template in templates:
-        path = template.format(dir=link.dir, prev=link.prev, session=link.session)
+        path = _filled(template, link)
         if heading == "metrics":  # small and worth a diff: git keeps them, not DVC's cache
             yield f"{indent}  - {path}:"
             yield f"{indent}      cache: false"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rsr.errors import ConfigError
@@ -14,6 +14,16 @@ from rsr.workspace import Link, Workspace
 StepFunction = Callable[[Workspace, int, Advance], None]
 
 START = Link(dir="iterations/000", prev="", session="")
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A figure that `dvc plots` draws: one line an iteration, from a JSON list of rows. `path` is a template."""
+
+    title: str
+    path: str
+    x: str
+    y: str
 
 
 @dataclass(frozen=True)
@@ -60,11 +70,15 @@ class StepTable:
     Args:
         stages: what DVC may run again at will, in the order of one iteration.
         collect: what makes a recording. No stage of DVC, which would delete the recording before making it anew.
+        plots: what `dvc plots show` draws over the iterations.
+        models: name -> template of the folder that `dvc artifacts get` fetches; each iteration is a version of it.
         module: what `python -m MODULE step NAME --iteration K` runs; the command of every stage.
     """
 
     stages: tuple[Step, ...]
     collect: Step
+    plots: tuple[Plot, ...] = ()
+    models: Mapping[str, str] = field(default_factory=dict)
     module: str = "rsr"
 
     def step(self, name: str) -> Step:
@@ -172,4 +186,9 @@ TABLE = StepTable(
         outs=("{session}",),
         settings=("scenario", "seed", "reality"),
     ),
+    plots=(
+        Plot("Success while learning", "{dir}/policy/curve.json", x="steps", y="success"),
+        Plot("Return while learning", "{dir}/policy/curve.json", x="steps", y="mean_return"),
+    ),
+    models={"policy": "{dir}/policy", "calibration": "{dir}/calibration"},
 )

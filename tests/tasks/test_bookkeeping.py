@@ -96,11 +96,12 @@ class TestAfterTheLoop:
         assert "iterations/002/evaluation/metrics.json" in shown
 
     def test_each_iteration_is_a_tagged_commit_of_machine_written_files(self, finished_loop):
-        assert versions.git(finished_loop, "tag", "--list").split() == ["iter/001", "iter/002"]
-        changed = versions.git(finished_loop, "show", "--stat=200", "--format=", "--name-only", "iter/002").split()
+        assert versions.git(finished_loop, "tag", "--list", "iter/*").split() == ["iter/001", "iter/002"]
+        changed = versions.git(finished_loop, "show", "--stat=200", "--format=", "--name-only", "iter/002^{}").split()
         assert [name for name in changed if not name.startswith("iterations/002/")] == [
             "data.dvc",
             "dvc.lock",
+            "dvc.yaml",
             "iterations.json",
         ]
         assert {"iterations/002/params.yaml", "iterations/002/evaluation/metrics.json"} <= set(changed)

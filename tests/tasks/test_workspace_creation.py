@@ -107,7 +107,7 @@ def test_a_commit_leaves_the_persons_own_work_alone(tmp_path):
     (tmp_path / "notes.md").write_text("mine")
     versions.git(tmp_path, "add", "notes.md")
     (tmp_path / "params.yaml").write_text("seed: 1\n")
-    versions.commit(tmp_path, "machine", [tmp_path / "params.yaml"], "iter/001")
+    versions.commit(tmp_path, "machine", [tmp_path / "params.yaml"], ["iter/001"])
     assert versions.git(tmp_path, "status", "--porcelain") == "A  notes.md"
 
 

@@ -65,7 +65,7 @@ def retrain(workspace: Workspace, iteration: int, advance: Advance) -> None:
     folder = workspace.policy_dir(iteration)
     write_arrays(folder / "policy.npz", {"weights": 0.9 * weights + 0.1 * friction + 0.01 * noise})
     interfere("retrain", iteration, "half")
-    write_json(folder / "curve.json", [{"step": step, "reward": step / 10} for step in range(3)])
+    write_json(folder / "curve.json", [{"steps": n, "mean_return": n / 10, "success": n / 3} for n in range(3)])
 
 
 def evaluate(workspace: Workspace, iteration: int, advance: Advance) -> None:
