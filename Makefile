@@ -19,7 +19,7 @@ unexport PREFECT_API_URL PREFECT_API_KEY PREFECT_PROFILE PREFECT_HOME
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check docs constraints clean
+.PHONY: help install demo serve test check docs constraints clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ install: $(INSTALLED) ## Create .venv with the versions of constraints.txt
 
 demo: $(INSTALLED) ## Run three Real-Sim-Real iterations in the workspace demo/
 	$(PY) -m flows.rsr_loop --iterations $(ITERATIONS) --workspace demo
+
+serve: $(INSTALLED) ## Bring up Prefect's server, a worker and the deployments on this machine
+	$(PY) -m flows.serve
 
 test: $(INSTALLED) ## Run the tests; TESTS=tests/sessions picks some
 	$(PY) -m pytest $(TESTS)

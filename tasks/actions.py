@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
 from rsr import progress
+from rsr.progress import Advance
 from rsr.steps import leave_receipt, run_step
 from tasks import bookkeeping, versions
 from tasks.bookkeeping import Outcome
@@ -16,24 +20,28 @@ def plan(campaign: Campaign, iteration: int) -> None:
     write_pipeline(campaign.root, campaign.table)
 
 
-def bring_up_to_date(campaign: Campaign, name: str, iteration: int) -> Outcome:
+Shown = Callable[[str], AbstractContextManager[Advance]]
+"""Shows how far a step is: takes its title, gives what the step calls."""
+
+
+def bring_up_to_date(campaign: Campaign, name: str, iteration: int, shown: Shown = progress.bar) -> Outcome:
     """Run a step as a stage of DVC, unless DVC knows its result already."""
 
     def run() -> None:
-        with progress.bar(f"{name} {iteration}") as advance:
+        with shown(f"{name} {iteration}") as advance:
             run_step(campaign.workspace, name, iteration, advance, campaign.table)
 
     return bookkeeping.bring_up_to_date(campaign.root, campaign.table.address(name, iteration), run)
 
 
-def collect(campaign: Campaign, iteration: int) -> Outcome:
+def collect(campaign: Campaign, iteration: int, shown: Shown = progress.bar) -> Outcome:
     """Record the iteration's session, once: what moved a robot is never moved again for want of an entry in a file."""
     workspace, session = campaign.workspace, campaign.workspace.session_dir(iteration)
     if bookkeeping.is_recorded(campaign.root, session):
         bookkeeping.restore_recording(campaign.root, session)
         return "fresh"
     if not session.exists():
-        with progress.bar(f"collect {iteration}") as advance:
+        with shown(f"collect {iteration}") as advance:
             run_step(workspace, "collect", iteration, advance, campaign.table)
     elif not (workspace.receipts_dir(iteration) / "collect.json").exists():
         leave_receipt(workspace, campaign.table.collect, iteration)

@@ -19,6 +19,7 @@ from rsr.reports import read_rows, summary_markdown
 from tasks import actions, bookkeeping
 from tasks.bookkeeping import Outcome
 from tasks.campaign import Campaign
+from tasks.progress import shown
 
 _PLAIN: dict[str, Any] = {"cache_policy": NO_CACHE, "persist_result": False}
 _PATIENT: dict[str, Any] = {**_PLAIN, "retries": 2, "retry_delay_seconds": exponential_backoff(5)}
@@ -42,7 +43,7 @@ def _shown(outcome: Outcome) -> State:
 def _stage(name: str) -> Task[..., Any]:
     @task(name=name, task_run_name=f"{name} {{iteration}}", **_PLAIN)
     def stage(campaign: Campaign, iteration: int = 0) -> State:
-        return _shown(actions.bring_up_to_date(campaign, name, iteration))
+        return _shown(actions.bring_up_to_date(campaign, name, iteration, shown))
 
     return stage
 
@@ -59,7 +60,7 @@ def plan(campaign: Campaign, iteration: int) -> None:
 
 @task(task_run_name="collect {iteration}", retry_condition_fn=_lost_connection, **_PATIENT)
 def collect(campaign: Campaign, iteration: int) -> State:
-    return _shown(actions.collect(campaign, iteration))
+    return _shown(actions.collect(campaign, iteration, shown))
 
 
 @task(

@@ -8,13 +8,14 @@ from collections.abc import Callable, Sequence
 import tyro
 
 from rsr.cli.chain import report, status, step
+from rsr.cli.lab import doctor, drift
 from rsr.cli.published import data
 from rsr.cli.recordings import calibrate, check, evaluate
 from rsr.cli.screen import say_error
 from rsr.cli.training import train
 from rsr.errors import RsrError
 
-COMMANDS: tuple[Callable[..., int], ...] = (status, step, report, check, calibrate, evaluate, train, data)
+COMMANDS: tuple[Callable[..., int], ...] = (status, step, report, check, calibrate, evaluate, train, data, drift, doctor)
 
 FAILED = 2
 """Exit code for whatever the user can mend: wrong options and every RsrError."""

@@ -1,0 +1,70 @@
+"""Commands of a day in the lab: has the robot changed, is this machine in order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from rich.markup import escape
+from rich.table import Table
+from tyro.conf import arg
+
+from rsr.cli.screen import say, show
+from rsr.files import write_json
+from rsr.workspace import CHAIN_FILE, Workspace
+
+Folder = Annotated[Path | None, arg(metavar="DIR", help_behavior_hint="")]
+
+NOT_IN_ORDER = 1
+"""Exit code where the answer is bad news: the robot has changed, or something here must be mended."""
+
+
+def drift(
+    sessions: Annotated[tuple[Path, ...], arg(metavar="DIR [DIR ...]", help_behavior_hint="")] = (),
+    workspace: Folder = None,
+    json: Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="")] = None,
+) -> int:
+    """Say whether the robot has changed since it was calibrated. Exit code 1 if it has.
+
+    Recordings are replayed under the calibration; where their gap leaves the band of the episodes by which the
+    calibration was judged, something has changed.
+
+    Args:
+        sessions: new recordings; by default the newest of the campaign, under the calibration before it.
+        workspace: the campaign's folder; by default the current one or the nearest above it.
+        json: also write the figures to this file.
+    """
+    from rsr.steps.gap_check import check_gap
+
+    found = check_gap(Workspace.find(workspace or Path.cwd()), sessions)
+    say(str(found))
+    if json is not None:
+        figures = {"gap_then": found.gap_then, "gap_now": found.gap_now, "limit": found.limit, "unit": found.gap_unit}
+        write_json(json, {"changed": found.changed, "episodes": found.episodes, **figures})
+    return NOT_IN_ORDER if found.changed else 0
+
+
+def doctor(workspace: Folder = None) -> int:
+    """Examine this machine, and the workspace if there is one: versions, space, locks, remote. Exit code 1 if ill.
+
+    Args:
+        workspace: the campaign's folder; by default the current one or the nearest above it, if any.
+    """
+    from rsr.cli import examination
+
+    folder = _nearest(workspace or Path.cwd())
+    findings = [*examination.of_machine(folder or Path.cwd())]
+    if folder is not None:
+        findings += examination.of_workspace(folder)
+    table = Table("", "what", "found", "what to do")
+    for finding in findings:
+        mark = {"good": "[green]good[/]", "note": "[yellow]note[/]", "bad": "[red]bad[/]"}[finding.state]
+        table.add_row(mark, finding.what, escape(finding.found), escape(finding.remedy))
+    show(table)
+    return NOT_IN_ORDER if any(finding.state == "bad" for finding in findings) else 0
+
+
+def _nearest(start: Path) -> Path | None:
+    """The workspace around a folder, if it lies in one."""
+    start = start.resolve()
+    return next((folder for folder in (start, *start.parents) if (folder / CHAIN_FILE).is_file()), None)

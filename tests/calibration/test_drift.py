@@ -1,0 +1,55 @@
+"""The gap check: silent while nothing changes, loud when friction does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rsr.calibration import start_calibration
+from rsr.calibration.contract import Estimate
+from rsr.calibration.drift import MARGIN, find_drift
+from rsr.errors import CalibrationError
+from tests.calibration.recordings import TRUTH, recording
+from tests.push_samples import push_cube
+
+
+def calibrated():
+    """A calibration that knows the truth."""
+    start = start_calibration(push_cube())
+    known = {
+        name: Estimate(TRUTH[name], TRUTH[name], TRUTH[name], estimate.unit, "identified")
+        for name, estimate in start.estimates.items()
+    }
+    return replace(start, estimates=known)
+
+
+JUDGES = recording(seed=1).episodes
+
+
+def check(**options):
+    return find_drift(push_cube(), calibrated(), JUDGES, recording(**options).episodes, seed=0)
+
+
+@pytest.mark.parametrize("seed", range(2, 8))
+def test_new_episodes_of_an_unchanged_robot_raise_no_alarm(seed):
+    found = check(seed=seed)
+    assert not found.changed
+    assert "within the noise band" in str(found)
+
+
+@pytest.mark.parametrize("change", [("table_friction", 0.3), ("actuator_gain", 0.9), ("control_delay", 0.0)])
+def test_a_changed_robot_is_noticed(change):
+    found = check(seed=2, truth=(change,))
+    assert found.changed
+    assert found.gap_now > MARGIN * found.gap_then
+    assert "has changed" in str(found)
+
+
+def test_the_same_episodes_give_the_same_answer():
+    assert check(seed=3) == check(seed=3)
+
+
+def test_one_episode_is_not_enough():
+    with pytest.raises(CalibrationError, match="got 12 episodes .* and 1 new ones; expected at least 2 of each"):
+        find_drift(push_cube(), calibrated(), JUDGES, JUDGES[:1], seed=0)

@@ -1,0 +1,77 @@
+"""`rsr doctor` and `rsr drift`."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+
+import pytest
+
+from rsr.cli import main
+from rsr.cli.examination import of_machine, of_workspace
+
+
+def states(findings) -> dict[str, str]:
+    return {finding.what: finding.state for finding in findings}
+
+
+def test_this_machine_is_in_order_where_the_tests_run(tmp_path):
+    found = states(of_machine(tmp_path))
+    assert {found[what] for what in ("Python", "packages", "git", "dvc", "Prefect's server")} == {"good"}
+
+
+def test_a_server_that_does_not_answer_is_bad(tmp_path, monkeypatch):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    monkeypatch.setenv("PREFECT_API_URL", f"http://127.0.0.1:{port}/api")
+    (server,) = [finding for finding in of_machine(tmp_path) if finding.what == "Prefect's server"]
+    assert (server.state, server.remedy) == ("bad", "Start it: `make serve`.")
+
+
+class TestWorkspace:
+    @pytest.fixture
+    def root(self, tmp_path):
+        for name in (".git", ".dvc", ".rsr"):
+            (tmp_path / name).mkdir()
+        (tmp_path / "iterations.json").write_text('{"chain": {}}')
+        return tmp_path
+
+    def test_a_plain_one(self, root):
+        assert states(of_workspace(root)) == {"workspace": "good", "loop": "good", "DVC remote": "note"}
+
+    def test_a_folder_without_dvc(self, root):
+        (root / ".dvc").rmdir()
+        (finding,) = of_workspace(root)
+        assert finding.state == "bad"
+        assert finding.found.endswith("lacks .dvc")
+
+    def test_a_living_and_a_dead_holder(self, root):
+        holder = {"pid": os.getpid(), "host": socket.gethostname(), "since": "2026-01-01", "command": "x"}
+        (root / ".rsr/lock").write_text(json.dumps(holder))
+        assert any(f.found.endswith("is running") for f in of_workspace(root))
+        (root / ".rsr/lock").write_text(json.dumps({**holder, "pid": 2**22 + 1}))
+        (finding,) = [f for f in of_workspace(root) if f.what == "loop"]
+        assert finding.found.endswith("which is dead")
+        assert finding.remedy == "The next run goes on from where it stopped."
+
+    def test_a_remote_and_a_left_lock(self, root):
+        (root / "store").mkdir()
+        (root / ".dvc/config").write_text("[core]\n    remote = shared\n['remote \"shared\"']\n    url = ../store\n")
+        (root / ".git/index.lock").write_text("")
+        found = {f.what: f for f in of_workspace(root)}
+        assert (found["DVC remote"].state, found["DVC remote"].found) == ("good", "shared: ../store")
+        assert found["git"].found == "index.lock is there"
+
+    def test_the_command_ends_with_1_if_something_must_be_mended(self, root, capsys):
+        assert main(["doctor", "--workspace", str(root)]) == 0
+        (root / ".dvc").rmdir()
+        assert main(["doctor", "--workspace", str(root)]) == 1
+        assert "lacks .dvc" in " ".join(capsys.readouterr().out.split())
+
+
+def test_drift_wants_a_calibration_and_something_recorded_after_it(tmp_path, capsys):
+    (tmp_path / "iterations.json").write_text('{"chain": {}}')
+    assert main(["drift", "--workspace", str(tmp_path)]) == 2
+    assert "got 0 iterations with a calibration; expected a calibration, and a session" in capsys.readouterr().err

@@ -1,0 +1,88 @@
+"""One command brings up server, worker and deployments: schedules are kept, runs are done, nothing is left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import psutil
+import pytest
+from toy import TABLE_NAME
+from toy.bare import find_faults, fingerprint, run_bare_loop
+
+pytestmark = pytest.mark.slow
+_PATIENCE_S = 240.0
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory) -> Iterator[dict[str, str]]:
+    """A running `python -m flows.serve`; yields the environment of those who talk to it."""
+    port, home = free_port(), tmp_path_factory.mktemp("prefect")
+    environment = {**os.environ, "PREFECT_HOME": str(home)}
+    log = (home / "serve.log").open("w+")
+    command = [sys.executable, "-m", "flows.serve", "--port", str(port)]
+    serving = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
+    await_(lambda: "Ready:" in (home / "serve.log").read_text() or serving.poll() is not None, "ready")
+    assert serving.poll() is None, (home / "serve.log").read_text()
+    children = psutil.Process(serving.pid).children(recursive=True)
+    yield {**environment, "PREFECT_API_URL": f"http://127.0.0.1:{port}/api"}
+    serving.send_signal(signal.SIGTERM)
+    assert serving.wait(timeout=60) == 0
+    _, alive = psutil.wait_procs(children, timeout=30)
+    log.close()
+    assert alive == []
+
+
+def await_(condition, what: str) -> None:
+    deadline_s = time.monotonic() + _PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline_s, f"not {what} within {_PATIENCE_S:.0f} s"
+        time.sleep(1.0)
+
+
+def prefect(lab: dict[str, str], *arguments: str) -> str:
+    command = [sys.executable, "-m", "prefect", *arguments]
+    done = subprocess.run(command, env=lab, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.timeout(600)
+class TestServed:
+    def test_deployments_are_there_and_their_schedules_kept(self, lab):
+        listed = prefect(lab, "deployment", "ls")
+        assert "rsr-loop/nightly" in listed
+        assert "gap-watch/every-morning" in listed
+        await_(lambda: "SCHE" in prefect(lab, "flow-run", "ls"), "scheduled")
+
+    def test_a_run_started_by_hand_is_done_by_the_worker(self, lab, tmp_path):
+        root, reference = tmp_path / "workspace", tmp_path / "reference"
+        parameters = {"workspace": str(root), "iterations": "2", "table": TABLE_NAME}
+        options = [word for name, value in parameters.items() for word in ("--param", f"{name}={value}")]
+        prefect(lab, "deployment", "run", "rsr-loop/nightly", *options, "--watch")
+        run_bare_loop(reference, 2)
+        assert find_faults(root, 2) == []
+        assert fingerprint(root) == fingerprint(reference)
+
+
+def test_a_taken_port_is_said(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        command = [sys.executable, "-m", "flows.serve", "--port", port]
+        environment = {**os.environ, "PREFECT_HOME": str(tmp_path)}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "Is its port taken? Try --port." in done.stdout
