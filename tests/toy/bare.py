@@ -1,4 +1,4 @@
-"""The loop without Prefect: the same actions in the same order. Quick enough to be killed a hundred times."""
+"""The toy loop without Prefect, quick enough to be killed a hundred times, and what must be true after a loop."""
 
 from __future__ import annotations
 
@@ -6,26 +6,13 @@ import hashlib
 from pathlib import Path
 
 from rsr.config import LoopConfig
-from rsr.steps import TABLE, reason_to_stop
-from tasks import actions, bookkeeping, versions
+from tasks import bare_loop, bookkeeping, versions
 from tasks.campaign import finished, opened
 from toy import TABLE_NAME
 
-STAGES = [step.name for step in TABLE.stages if step.foreach]
-
 
 def run_bare_loop(root: Path, iterations: int, table_name: str = TABLE_NAME, config: LoopConfig | None = None) -> None:
-    with opened(root, table_name, config) as campaign:
-        actions.plan(campaign, 0)
-        actions.bring_up_to_date(campaign, "start", 0)
-        for k in range(1, iterations + 1):
-            actions.plan(campaign, k)
-            actions.collect(campaign, k)
-            for name in STAGES:
-                actions.bring_up_to_date(campaign, name, k)
-            actions.version(campaign, k)
-            if reason_to_stop(campaign.workspace, k):
-                break
+    bare_loop.run_bare_loop(root, iterations, table_name, config)
 
 
 def find_faults(root: Path, iterations: int, table_name: str = TABLE_NAME) -> list[str]:
