@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import pytest
 from toy import TABLE, TABLE_NAME
@@ -115,3 +116,30 @@ def test_a_what_if_run_of_one_iteration_leaves_the_campaign_as_it_was(with_remot
     shown = json.loads(dvc(clone, "exp", "show", "--json"))
     assert "less" in json.dumps(shown)
     assert versions.git(clone, "status", "--porcelain") == ""
+
+
+def test_a_campaign_goes_through_an_s3_store(with_remote, tmp_path, monkeypatch):
+    pytest.importorskip("dvc_s3", reason="the extra [s3] is not installed")
+    server = pytest.importorskip("moto.server", reason="moto[server] is not installed: it stands in for S3")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+        monkeypatch.setitem(_ENVIRONMENT, name, "test")
+    store = server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    store.start()
+    try:
+        host, port = store.get_host_and_port()
+        address = f"http://{host}:{port}"
+        urlopen(Request(f"{address}/campaigns", method="PUT")).close()
+        there, here = tmp_path / "there", tmp_path / "here"
+        run(tmp_path, "git", "clone", "--quiet", str(with_remote), str(there))
+        dvc(there, "pull")
+        dvc(there, "remote", "add", "--default", "--force", "shared", "s3://campaigns/rsr")
+        dvc(there, "remote", "modify", "shared", "endpointurl", address)
+        assert bookkeeping.push(there)
+        run(there, "git", "commit", "--quiet", "-m", "remote", "--", ".dvc/config")
+        run(tmp_path, "git", "clone", "--quiet", str(there), str(here))
+        dvc(here, "pull")
+        assert fingerprint(here) == fingerprint(with_remote)
+        assert "Running stage" not in dvc(here, "repro")
+    finally:
+        store.stop()
