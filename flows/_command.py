@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from rsr.config import LoopConfig, parse_config
 from rsr.errors import ConfigError, RsrError
-from rsr.reports import chain_table, read_rows, verdict_sentence
+from rsr.reports import chain_table, is_simulated, read_rows, verdict_sentence
 from rsr.workspace import Workspace
 from tasks import environment
 from tasks.campaign import DEFAULT_TABLE, Campaign, finished, opened
@@ -50,10 +50,12 @@ def _bring_up_to_date(campaign: Campaign, iterations: int, table: str) -> None:
         with watched():
             rsr_loop(str(campaign.root), iterations, table)
         console.print(f"Finished in {time.perf_counter() - began_s:.0f} s.")
-    rows, simulated = read_rows(campaign.workspace), campaign.workspace.settings().reality.kind == "twin"
+    rows, simulated = read_rows(campaign.workspace), is_simulated(campaign.workspace)
     console.print(chain_table(rows, simulated), verdict_sentence(rows, simulated), sep="\n")
     reports = campaign.workspace.iteration_dir(0).parent / "*" / "report.html"
     console.print(f"Reports: {reports}")
+    if campaign.workspace.waiting_path.exists():
+        console.print("[bold]Waiting[/]", escape(campaign.workspace.waiting_path.read_text().strip()))
 
 
 def _parser() -> argparse.ArgumentParser:

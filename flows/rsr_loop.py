@@ -17,12 +17,14 @@ from prefect import flow, get_run_logger
 
 from rsr.steps import reason_to_stop
 from tasks.campaign import DEFAULT_TABLE, opened
-from tasks.stages import collect, evaluate, infogap, plan, push, report, retrain, start, tune, version
+from tasks.stages import ask, collect, evaluate, infogap, plan, push, report, retrain, start, tune, version
 
 
 @flow(name="rsr-loop", persist_result=False)
 def rsr_loop(workspace: str = ".", iterations: int = 3, table: str = DEFAULT_TABLE) -> list[dict[str, Any]]:
     """Close the gap between simulation and reality; returns one row of figures an iteration.
+
+    Where a person has to record or to approve something first, it says so and ends; run again, it goes on from there.
 
     Args:
         workspace: its folder; made if it does not exist.
@@ -34,7 +36,10 @@ def rsr_loop(workspace: str = ".", iterations: int = 3, table: str = DEFAULT_TAB
         start(campaign)  # pi_0 from the nominal simulator
         for k in range(1, iterations + 1):
             plan(campaign, k)
-            collect(campaign, k)  # deploy pi_{k-1}; a session of reality comes back
+            recorded = collect(campaign, k)  # deploy pi_{k-1}; a session of reality comes back, or is awaited
+            if recorded.name == "Waiting":
+                ask(campaign, k, recorded.message)
+                break
             tune(campaign, k)  # theta_k, judged on held-out episodes
             infogap(campaign, k)  # KL(D_real^k || D_sim^{k-1}), and where the two differ
             retrain(campaign, k)  # pi_k in the tuned simulator, task reward + InfoGap

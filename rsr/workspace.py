@@ -84,9 +84,18 @@ class Workspace:
     def report_path(self, iteration: int) -> Path:
         return self.iteration_dir(iteration) / "report.html"
 
+    def approval_path(self, iteration: int) -> Path:
+        """Who let the policy of this iteration be deployed; only where `reality.approval` asks for it."""
+        return self.iteration_dir(iteration) / "approval.json"
+
     def checkpoint_path(self, iteration: int) -> Path:
         """What an interrupted training goes on from; of this machine, so neither git nor DVC keeps it."""
         return self.iteration_dir(iteration) / ".training.npz"
+
+    @property
+    def waiting_path(self) -> Path:
+        """What a person has to do before the loop can go on, in words; there only while that is so."""
+        return self.root / ".rsr" / "waiting"
 
     def frozen_path(self, iteration: int) -> Path:
         return self.iteration_dir(iteration) / "params.yaml"

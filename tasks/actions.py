@@ -6,6 +6,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from rsr import progress
+from rsr.errors import Waiting
+from rsr.files import write_text
 from rsr.progress import Advance
 from rsr.steps import leave_receipt, run_step
 from tasks import bookkeeping, versions
@@ -41,12 +43,23 @@ def collect(campaign: Campaign, iteration: int, shown: Shown = progress.bar) -> 
         bookkeeping.restore_recording(campaign.root, session)
         return "fresh"
     if not session.exists():
-        with shown(f"collect {iteration}") as advance:
-            run_step(workspace, "collect", iteration, advance, campaign.table)
+        _record(campaign, iteration, shown)
     elif not (workspace.receipts_dir(iteration) / "collect.json").exists():
         leave_receipt(workspace, campaign.table.collect, iteration)
     bookkeeping.record(campaign.root, session)
     return "ran"
+
+
+def _record(campaign: Campaign, iteration: int, shown: Shown) -> None:
+    """Run the step; where it waits for somebody, leave word of it."""
+    note = campaign.workspace.waiting_path
+    try:
+        with shown(f"collect {iteration}") as advance:
+            run_step(campaign.workspace, "collect", iteration, advance, campaign.table)
+    except Waiting as waiting:
+        write_text(note, f"{waiting}\n")
+        raise
+    note.unlink(missing_ok=True)
 
 
 def version(campaign: Campaign, iteration: int) -> None:

@@ -33,7 +33,8 @@ class Campaign:
     def versioned_files(self, iteration: int) -> list[Path]:
         """List what git shall keep after an iteration: only files that the loop wrote, nobody's notes beside them."""
         names = (CHAIN_FILE, "dvc.lock", "data.dvc", "dvc.yaml", LAUNCHER_FILE)
-        files = [*(self.root / name for name in names), *self._files_of(0), *self._files_of(iteration)]
+        approval = self.workspace.approval_path(iteration - 1)
+        files = [*(self.root / name for name in names), *self._files_of(0), *self._files_of(iteration), approval]
         return [path for path in files if path.exists()]
 
     def _files_of(self, iteration: int) -> list[Path]:

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from prefect import Task, task
+from prefect import Task, get_run_logger, task
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State, TaskRun
 from prefect.states import Completed
 from prefect.tasks import exponential_backoff
 
-from rsr.errors import WorkspaceError
+from rsr.errors import Waiting, WorkspaceError
 from rsr.reports import read_rows, summary_markdown
 from tasks import actions, bookkeeping
 from tasks.bookkeeping import Outcome
 from tasks.campaign import Campaign
+from tasks.events import tell
 from tasks.progress import shown
 
 _PLAIN: dict[str, Any] = {"cache_policy": NO_CACHE, "persist_result": False}
@@ -60,7 +61,19 @@ def plan(campaign: Campaign, iteration: int) -> None:
 
 @task(task_run_name="collect {iteration}", retry_condition_fn=_lost_connection, **_PATIENT)
 def collect(campaign: Campaign, iteration: int) -> State:
-    return _shown(actions.collect(campaign, iteration, shown))
+    """Record the session; `Waiting`, and for what, where a person has to do something first."""
+    try:
+        return _shown(actions.collect(campaign, iteration, shown))
+    except Waiting as waiting:
+        return Completed(name="Waiting", message=str(waiting))
+
+
+@task(task_run_name="ask {iteration}", **_PLAIN)
+def ask(campaign: Campaign, iteration: int, wanted: str | None) -> None:
+    """Tell whoever may be able to help: on Prefect's pages, in the log, and by an event for automations."""
+    create_markdown_artifact(key="waiting", markdown=f"# Iteration {iteration} waits\n\n{wanted}\n")
+    get_run_logger().warning("%s", wanted)
+    tell("rsr.waiting", campaign.root, iteration=iteration, wanted=wanted or "")
 
 
 @task(

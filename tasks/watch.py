@@ -8,14 +8,12 @@ from typing import Any
 from prefect import get_run_logger, task
 from prefect.artifacts import create_markdown_artifact
 from prefect.cache_policies import NO_CACHE
-from prefect.events import emit_event
 
 from rsr.calibration.drift import Drift
 from rsr.steps import gap_check
 from rsr.workspace import Workspace
+from tasks.events import tell
 
-CHANGED_EVENT = "rsr.robot-changed"
-"""Event of a gap that left its noise band; an automation may call people, or start a deployment."""
 _PLAIN: dict[str, Any] = {"cache_policy": NO_CACHE, "persist_result": False}
 
 
@@ -32,9 +30,8 @@ def announce(workspace: str, drift: Drift) -> None:
     create_markdown_artifact(key="gap-watch", markdown=f"# {heading}\n\n{drift}\n\nWorkspace `{root}`\n")
     if drift.changed:
         get_run_logger().warning("%s", drift)
-        resource = {"prefect.resource.id": f"rsr.workspace.{root.name}", "prefect.resource.name": str(root)}
-        payload = {"gap_then": drift.gap_then, "gap_now": drift.gap_now, "limit": drift.limit, "unit": drift.gap_unit}
-        emit_event(CHANGED_EVENT, resource=resource, payload=payload)
+        figures = {"gap_then": drift.gap_then, "gap_now": drift.gap_now, "limit": drift.limit, "unit": drift.gap_unit}
+        tell("rsr.robot-changed", root, **figures)
 
 
 def iterations_done(workspace: str) -> int:

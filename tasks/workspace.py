@@ -31,8 +31,10 @@ _WRITTEN = (
 _LEAST_FREE_BYTES = 100_000_000
 
 _GITIGNORE = """\
-# recordings (data.dvc lists them), this machine's state of the loop, Prefect's history, unfinished training
+# recordings (data.dvc lists them) and what a lab drops, this machine's state of the loop, Prefect's history,
+# unfinished training
 /data
+/inbox
 /.rsr
 /.prefect
 /iterations/*/.training*
@@ -40,6 +42,7 @@ _GITIGNORE = """\
 _DVCIGNORE = """\
 # files being written, and folders in which there is nothing for DVC
 *.part
+/inbox
 /.rsr
 /.prefect
 """

@@ -13,7 +13,7 @@ from tyro.conf import Positional, arg
 from rsr import progress
 from rsr.cli.screen import hint, say, show
 from rsr.errors import ConfigError, WorkspaceError
-from rsr.reports import chain_table, read_rows, verdict_sentence
+from rsr.reports import chain_table, is_simulated, read_rows, verdict_sentence
 from rsr.steps import TABLE, run_step
 from rsr.workspace import CHAIN_FILE, Workspace
 
@@ -37,8 +37,8 @@ def status(workspace: Folder = None, json: Annotated[bool, arg(help_behavior_hin
     if json:
         say(json_format.dumps(rows, indent=1))
     elif rows:
-        show(chain_table(rows, _simulated(found)))
-        say(f"Iteration {rows[-1]['iteration']}: {verdict_sentence(rows, _simulated(found))}")
+        show(chain_table(rows, is_simulated(found)))
+        say(f"Iteration {rows[-1]['iteration']}: {verdict_sentence(rows, is_simulated(found))}")
     for line in _outlook(found):
         (hint if json else say)(line)
     return 0
@@ -122,10 +122,6 @@ def _begun_workspace(folder: Path | None) -> Workspace:
     return Workspace(demo)
 
 
-def _simulated(workspace: Workspace) -> bool:
-    return workspace.settings().reality.kind == "twin"
-
-
 def _last_evaluated(workspace: Workspace) -> int:
     evaluated = [iteration for iteration in workspace.chain() if workspace.metrics_path(iteration).exists()]
     if evaluated:
@@ -141,6 +137,8 @@ def _last_evaluated(workspace: Workspace) -> int:
 def _outlook(workspace: Workspace) -> Iterator[str]:
     """Say what is missing and what comes next."""
     chain = workspace.chain()
+    if workspace.waiting_path.exists():
+        yield f"Waiting: {workspace.waiting_path.read_text().strip()}"
     if not chain:
         yield f"No iteration yet in {workspace.root}. Begin: {_loop(workspace, 3)}"
         return

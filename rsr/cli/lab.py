@@ -44,6 +44,27 @@ def drift(
     return NOT_IN_ORDER if found.changed else 0
 
 
+def approve(
+    iteration: Annotated[int, arg(metavar="K")],
+    by: Annotated[str, arg(metavar="NAME")],
+    note: Annotated[str, arg(metavar="TEXT", help_behavior_hint="")] = "",
+    workspace: Folder = None,
+) -> int:
+    """Let the policy of an iteration be deployed, where `reality.approval` in params.yaml asks for it.
+
+    Args:
+        iteration: whose policy; read its report first.
+        by: who answers for it.
+        note: what else there is to say.
+        workspace: the campaign's folder; by default the current one or the nearest above it.
+    """
+    from rsr.steps import approval
+
+    given = approval.approve(Workspace.find(workspace or Path.cwd()), iteration, by, note)
+    say(f"policy {given.policy_sha256[:12]} of iteration {iteration} may be deployed, says {given.by}")
+    return 0
+
+
 def doctor(workspace: Folder = None) -> int:
     """Examine this machine, and the workspace if there is one: versions, space, locks, remote. Exit code 1 if ill.
 

@@ -14,7 +14,6 @@ from rsr.errors import WorkspaceError
 from rsr.files import write_json
 from rsr.sessions import write_session
 from rsr.workspace import Workspace
-from tasks.watch import CHANGED_EVENT
 from tests.calibration.recordings import TRUTH, recording
 from tests.push_samples import push_cube
 
@@ -62,7 +61,7 @@ def events(patience: int = 100) -> list[dict]:
 
     with get_client(sync_client=True) as client:
         for _ in range(patience):
-            question = {"filter": {"event": {"name": [CHANGED_EVENT]}}}
+            question = {"filter": {"event": {"name": ["rsr.robot-changed"]}}}
             found = client.request("POST", "/events/filter", json=question).json()["events"]
             if found:
                 return found

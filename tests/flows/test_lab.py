@@ -1,0 +1,133 @@
+"""A campaign fed by a lab: the loop asks and ends, a person approves, recordings are dropped, the loop goes on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import toy
+from toy import TABLE_NAME
+from toy.bare import find_faults
+
+from rsr.config import LoopConfig, RealityConfig
+from rsr.errors import ConfigError, SessionError, Waiting
+from rsr.policies import Normaliser, Policy
+from rsr.progress import Advance, ignore
+from rsr.realities import CollectionPlan, Twin
+from rsr.scenarios import load_scenario, task_of
+from rsr.sessions import read_session, write_session
+from rsr.steps.answer import answer, awaited
+from rsr.steps.approval import approve, require_approval
+from rsr.workspace import Workspace
+from tasks.campaign import opened
+
+
+def collect(workspace: Workspace, iteration: int, advance: Advance) -> None:
+    """What the toy steps can use, once the gate is open and something lies in the inbox."""
+    require_approval(workspace, iteration - 1)
+    drop = workspace.root / "inbox" / workspace.session_dir(iteration).name
+    if not drop.exists():
+        raise Waiting(got="nothing", expected="a drop", where=str(drop), next_step="Drop it.")
+    toy.collect(workspace, iteration, advance)
+
+
+WITH_LAB = replace(toy.TABLE, collect=replace(toy.TABLE.collect, function="tests.flows.test_lab:collect"))
+TABLE_WITH_LAB = "tests.flows.test_lab:WITH_LAB"
+LAB = LoopConfig(reality=RealityConfig(kind="inbox", episodes=2, approval=True))
+
+
+def still() -> Policy:
+    size = task_of(load_scenario("push_cube")).observation_size
+    layers = ((np.zeros((2, size), np.float32), np.zeros(2, np.float32)),)
+    return Policy("push_cube", Normaliser(np.zeros(size), np.ones(size), 10.0), layers)
+
+
+def visit(folder: Path, name: str = "monday") -> Path:
+    """What a lab recorded, under a name of its own."""
+    session = Twin(load_scenario("push_cube"), 1).collect(still(), CollectionPlan(name, 2, 5), ignore)
+    return write_session(folder, session)
+
+
+@pytest.fixture
+def campaign(tmp_path) -> Workspace:
+    """A campaign whose first policy is there."""
+    with opened(tmp_path / "campaign", TABLE_WITH_LAB, LAB) as made:
+        made.workspace.plan(0)
+        still().save(made.workspace.policy_dir(0))
+        return made.workspace
+
+
+class TestApproval:
+    def test_nothing_is_deployed_without_it(self, campaign):
+        with pytest.raises(Waiting, match="got no approval; expected a person's approval of policy 0"):
+            require_approval(campaign, 0)
+        approve(campaign, 0, by="the one who read it")
+        require_approval(campaign, 0)
+
+    def test_it_is_of_one_policy_alone(self, campaign):
+        approve(campaign, 0, by="a person")
+        policy = still()
+        replace(policy, layers=((policy.layers[0][0] + 1, policy.layers[0][1]),)).save(campaign.policy_dir(0))
+        with pytest.raises(Waiting, match="got an approval of another policy, by a person"):
+            require_approval(campaign, 0)
+
+    def test_it_needs_a_name_and_a_policy(self, campaign):
+        from rsr.errors import WorkspaceError
+
+        with pytest.raises(ConfigError, match="got no name; expected the name of the person"):
+            approve(campaign, 0, by=" ")
+        with pytest.raises(WorkspaceError, match="got no policy of iteration 4"):
+            approve(campaign, 4, by="a person")
+
+    def test_a_damaged_one_counts_for_nothing(self, campaign):
+        campaign.approval_path(0).write_text('{"by": ')
+        with pytest.raises(Waiting, match="got an approval that cannot be read"):
+            require_approval(campaign, 0)
+
+
+class TestAnswer:
+    def test_a_stored_session_is_taken_under_the_name_that_was_asked_for(self, campaign, tmp_path):
+        assert awaited(campaign) == 1
+        assert answer(campaign, [visit(tmp_path)]) == 1
+        card = read_session(campaign.root / "inbox" / "session-001").card
+        assert (card.session, card.scenario) == ("session-001", "push_cube")
+
+    def test_two_for_one_iteration_are_refused_and_the_first_is_kept(self, campaign, tmp_path):
+        answer(campaign, [visit(tmp_path)])
+        with pytest.raises(SessionError, match="got a session that waits there already"):
+            answer(campaign, [visit(tmp_path, "tuesday")])
+        assert read_session(campaign.root / "inbox" / "session-001").card.session == "session-001"
+
+    def test_what_cannot_be_read_leaves_nothing_behind(self, campaign, tmp_path):
+        (tmp_path / "run.csv").write_text("nothing here\n")
+        with pytest.raises((SessionError, ConfigError)):
+            answer(campaign, [tmp_path / "run.csv"])
+        assert not (campaign.root / "inbox" / ".incoming").exists()
+
+    def test_a_campaign_on_the_stand_in_takes_none(self, tmp_path):
+        with opened(tmp_path / "twin", TABLE_NAME) as made, pytest.raises(ConfigError, match="got reality.kind: twin"):
+            answer(made.workspace, [visit(tmp_path)])
+
+
+def test_the_loop_waits_for_approval_then_for_the_lab_and_goes_on(tmp_path, prefect_server):
+    from flows.lab import Decision, LabVisit, after_lab_session, approve
+    from flows.rsr_loop import rsr_loop
+
+    root = str(tmp_path / "campaign")
+    with opened(tmp_path / "campaign", TABLE_WITH_LAB, LAB) as made:
+        workspace = made.workspace
+    asked = rsr_loop(root, 1, TABLE_WITH_LAB)
+    assert asked == []
+    assert "expected a person's approval of policy 0" in workspace.waiting_path.read_text()
+
+    approve(Decision(workspace=root, iteration=0, by="a person"))
+    rsr_loop(root, 1, TABLE_WITH_LAB)
+    assert "expected a drop" in workspace.waiting_path.read_text()
+
+    rows = after_lab_session(LabVisit(workspace=root, sources=[visit(tmp_path)], method="sysid"), table=TABLE_WITH_LAB)
+    assert [row["iteration"] for row in rows] == [1]
+    assert not workspace.waiting_path.exists()
+    assert find_faults(workspace.root, 1, TABLE_WITH_LAB) == ["git status:  M params.yaml"]
+    assert workspace.settings().tune.method == "sysid"
