@@ -48,7 +48,7 @@ docs: $(INSTALLED) ## Build docs/ as HTML in build/docs
 constraints: $(INSTALLED) ## Write constraints.txt anew: the newest versions that pyproject.toml allows
 	@mkdir -p build
 	$(PY) -m pip install --dry-run --ignore-installed --quiet --report build/resolved.json \
-	    --editable '.[dev,docs,gnn,ros,s3,scale]'
+	    --editable '.[dev,docs,gnn,hdf5,rerun,ros,s3,scale]'
 	$(PY) .ci/constraints.py build/resolved.json constraints.txt
 
 clean: ## Remove what make created, except the workspace demo/

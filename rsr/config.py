@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -20,38 +20,72 @@ class Section(BaseModel):
 
 
 class RealityConfig(Section):
-    """Where sessions come from, and how much is recorded in each iteration."""
+    """Where sessions come from, and how much is recorded in each iteration.
+
+    `kind: inbox` waits for sessions in the folder `inbox`; `kind: robot` records on the robot that the file `robot`
+    describes. Both are relative to the workspace. `real_time: false` lets a stand-in robot run as fast as it can.
+    With `approval: true` no policy is deployed before a person approved of it (`rsr approve`).
+    """
 
     kind: str = "twin"
     seed: int = Field(default=1, ge=0)
     episodes: int = Field(default=96, ge=2)
+    inbox: str = "inbox"
+    robot: str = "robot.yaml"
+    real_time: bool = True
+    approval: bool = False
 
 
 class StartConfig(Section):
-    """Iteration 0: the policy trained in the nominal simulator."""
+    """Iteration 0: the policy trained in the nominal simulator. Later trainings go on with the same algorithm.
 
-    train_steps: int = Field(default=1_600_000, ge=1)
+    `train_steps` are environment steps; null stands for as many as the algorithm was measured to need.
+    """
+
+    algorithm: Literal["ppo", "sac"] = "ppo"
+    train_steps: int | None = Field(default=None, ge=1)
 
 
 class TuneConfig(Section):
-    """Fitting the simulator's parameters to the session; the episodes that are not fitted judge the fit."""
+    """Fitting the simulator's parameters to the session; the episodes that are not fitted judge the fit.
+
+    `sensitivity` is of the methods `mjx` and `adam`. `bootstrap` refits that many resamples of the episodes, to check
+    the intervals. `structure: true` lets the choices race that the scenario's file leaves open.
+    """
 
     method: str = "cmaes"
     fit_episodes: int = Field(default=32, ge=1)
+    sensitivity: Literal["auto", "mjx", "differences"] = "mjx"
+    bootstrap: int = Field(default=0, ge=0)
+    structure: bool = False
 
 
 class InfoGapConfig(Section):
-    """The InfoGap term: its share of the task reward's spread, the skew that caps the divergence, its sample."""
+    """The InfoGap term: its share of the task reward's spread, the skew that caps the divergence, its sample.
 
+    `form: literal` pays Eq. 3 as it is written, times `weight`; then `kappa` plays no part.
+    """
+
+    form: Literal["calibrated", "literal"] = "calibrated"
+    metric: Literal["saturating", "clipped", "euclidean"] = "saturating"
+    order: Literal[1, 2] = 1
+    estimator: Literal["kde", "gaussian", "knn", "conditional"] = "kde"
     kappa: float = Field(default=0.4, ge=0)
+    weight: float = Field(default=1.0, ge=0)
     skew: float = Field(default=0.05, gt=0, lt=1)
     transitions: int = Field(default=1_000, ge=100)
 
 
 class RetrainConfig(Section):
-    """Training goes on from the previous policy in the tuned simulator."""
+    """Training goes on from the previous policy in the tuned simulator; `train_steps` as in `start`.
 
-    train_steps: int = Field(default=800_000, ge=1)
+    `randomise: posterior` gives each copy of the simulator parameters of its own, drawn as the calibration leaves them
+    open; `randomise_factor` stretches its standard deviations.
+    """
+
+    train_steps: int | None = Field(default=None, ge=1)
+    randomise: Literal["none", "posterior"] = "none"
+    randomise_factor: float = Field(default=1.0, ge=0)
 
 
 class EvaluateConfig(Section):

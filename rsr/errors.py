@@ -34,5 +34,13 @@ class PolicyError(RsrError):
     """A stored policy is damaged or does not fit the scenario."""
 
 
+class RealityError(RsrError):
+    """A robot, or whoever stands beside it, did not do its part; what was recorded until then is kept."""
+
+
+class Waiting(RealityError):
+    """Nothing is wrong: a person or a lab has something to do first. Ask again later."""
+
+
 class WorkspaceError(RsrError):
     """The folder the loop works in is missing git, DVC, space or permissions."""

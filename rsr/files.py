@@ -38,6 +38,15 @@ def write_bytes(path: Path, content: bytes) -> None:
         raise cannot_write(path, error) from error
 
 
+def sync_folder(folder: Path) -> None:
+    """Make the folder's entries durable, as fsync does for a file's bytes."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def cannot_write(path: Path, error: OSError) -> WorkspaceError:
     return WorkspaceError(
         got=error.strerror or str(error),

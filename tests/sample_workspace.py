@@ -13,7 +13,8 @@ from rsr.files import write_arrays, write_json
 from rsr.infogap import fit_infogap
 from rsr.randomness import generator
 from rsr.scenarios import Scenario, load_scenario
-from rsr.scenarios.push_cube.task import CENTRE_M, SUCCESS_M
+from rsr.scenarios.push_cube.task import SUCCESS_M
+from rsr.scenarios.pushing.arm import CENTRE_M
 from rsr.sessions import Card, Episode, Session, write_session
 from rsr.workspace import Workspace
 

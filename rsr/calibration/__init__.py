@@ -15,6 +15,7 @@ from rsr.calibration.contract import Calibration, Calibrator, Estimate, Evidence
 from rsr.calibration.evidence import channel_rms, replay
 from rsr.calibration.fitting import Effort
 from rsr.calibration.methods import METHODS, calibrator
+from rsr.calibration.posterior import draw_parameters
 from rsr.calibration.priors import next_prior, start_calibration, start_prior
 from rsr.calibration.storage import load_calibration, load_replays, save_calibration
 
@@ -31,6 +32,7 @@ __all__ = [
     "Verdict",
     "calibrator",
     "channel_rms",
+    "draw_parameters",
     "load_calibration",
     "load_replays",
     "next_prior",

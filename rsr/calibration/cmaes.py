@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from cmaes import CMA
 
@@ -21,11 +19,11 @@ TOLERANCE = 0.02
 
 
 def search_cmaes(loss: Loss, budget: int, seed: int, advance: Advance) -> Found:
-    """See `Search`. Starts at the prior's mean; a point on short windows counts for their share of the budget."""
+    """See `Search`. Starts where the loss says; a point on short windows counts for their share of the budget."""
     bounds = loss.bounds
-    best = np.clip(np.zeros(len(bounds)), *bounds.T)
+    best = loss.first
     optimizer = CMA(mean=best.copy(), sigma=SIGMA, bounds=bounds, seed=seed, population_size=POPULATION)
-    short = replace(loss, windows=loss.windows.shortened(max(1, round(SHORT_WINDOWS * loss.windows.steps))))
+    short = loss.shortened(max(1, round(SHORT_WINDOWS * loss.windows.steps)))
     lowest, spread, spent, trace = np.inf, np.inf, 0.0, []
     while not trace or (spent + POPULATION <= budget and spread > TOLERANCE):
         current = short if spent < SHORT_WINDOWS * budget else loss

@@ -75,12 +75,39 @@ class Replays:
 
 
 @dataclass(frozen=True)
+class Checks:
+    """What else was looked at, beside the held-out episodes. What was not looked at is empty.
+
+    Args:
+        sensitivity: how derivatives were computed, of methods that use them.
+        gradients: MJX's derivatives against differences in C, of the method `mjx`.
+        parity: whether MJX steps as C does.
+        bootstrap: parameter -> standard deviation of the refits to resampled episodes, over that of the covariance
+            before it was widened to them.
+        horizon: parameter -> how far the estimate moves if windows are half as long, in its standard deviations.
+    """
+
+    sensitivity: str = ""
+    gradients: str = ""
+    parity: str = ""
+    bootstrap: Mapping[str, float] = field(default_factory=dict)
+    horizon: Mapping[str, float] = field(default_factory=dict)
+
+
+Structure = Mapping[str, str | int | float]
+"""Choices of the MJCF that a calibration made, such as {"cone": "elliptic"}; see `rsr.scenarios.structure`."""
+
+
+@dataclass(frozen=True)
 class Calibration:
     """Parameters with intervals, verdicts, status and held-out evidence.
 
     Args:
         covariance: [P, P] of the estimate, in unconstrained coordinates.
         trace: one row per optimiser generation: (simulated steps so far, best loss).
+        structure: choices that its parameters belong to; empty where the MJCF's own were kept unasked.
+        race: candidate structures, as words -> score on episodes left out of their fits, lower is better; the score of
+            the last round in which a candidate took part.
     """
 
     scenario: str
@@ -92,6 +119,9 @@ class Calibration:
     trace: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)))
     warnings: tuple[str, ...] = ()
     replays: Replays | None = None
+    checks: Checks = field(default_factory=Checks)
+    structure: Structure = field(default_factory=dict)
+    race: Mapping[str, float] = field(default_factory=dict)
 
     def vector(self) -> np.ndarray:
         """[P] in physical units, order of the scenario's parameter space."""

@@ -15,9 +15,9 @@ from rsr.sessions import Episode
 from rsr.simulators import MujocoSimulator
 
 MARGIN = 1.25
-"""Share by which the mean gap may grow without a cause in the robot: another policy moves otherwise. Over the iterations
-of three stand-ins that did not change, a session's gap under the calibration before it was 0.79 to 1.20 times the gap
-on that calibration's own held-out episodes."""
+"""Share by which the mean gap may grow without a cause in the robot: another policy moves otherwise. Over the
+iterations of three stand-ins that did not change, a session's gap under the calibration before it was 0.79 to 1.20
+times the gap on that calibration's own held-out episodes."""
 _DRAWS = 2000
 _CONFIDENCE = 0.999
 

@@ -12,7 +12,7 @@ from rsr.calibration.windows import first_start
 from rsr.errors import CalibrationError
 from rsr.scenarios import Scenario, residuals, rms
 from rsr.sessions import Episode
-from rsr.simulators import Simulator
+from rsr.simulators import Simulator, put_right
 
 SHOWN = 12
 """Held-out episodes whose replays are kept."""
@@ -101,6 +101,14 @@ def channel_rms(scenario: Scenario, episodes: Sequence[Episode], predicted: Sequ
 
 
 @dataclass(frozen=True)
+class Replayed:
+    """Episodes, and the states [T + 1, nq + nv] that a simulator makes of each."""
+
+    episodes: Sequence[Episode]
+    states: Sequence[np.ndarray]
+
+
+@dataclass(frozen=True)
 class HeldOut:
     """The episodes that judge a fit, and how.
 
@@ -119,13 +127,14 @@ class HeldOut:
     def judges(self) -> list[Episode]:
         return [self.episodes[index] for index in self.held_out]
 
-    def replays(self, values: np.ndarray) -> list[np.ndarray]:
-        """Replay the judges with parameters [P]: states [T + 1, nq + nv] of each."""
-        return replay(self.scenario, self.simulator, self.judges, values, self.horizon_steps)
+    def replays(self, values: np.ndarray) -> Replayed:
+        """Replay the judges with parameters [P]; where sensors are wrong, what is left of them once put right."""
+        episodes = put_right(self.scenario, self.simulator, self.judges, values)
+        return Replayed(episodes, replay(self.scenario, self.simulator, episodes, values, self.horizon_steps))
 
-    def evidence(self, before: Sequence[np.ndarray], after: Sequence[np.ndarray]) -> Evidence:
+    def evidence(self, before: Replayed, after: Replayed) -> Evidence:
         """Compare two sets of replays with what was recorded."""
-        errors = [channel_rms(self.scenario, self.judges, predicted) for predicted in (before, after)]
+        errors = [channel_rms(self.scenario, each.episodes, each.states) for each in (before, after)]
         gap = self.scenario.observed_channel(self.scenario.gap_channel)
         return Evidence(
             gap_before=errors[0][gap.channel.name],
@@ -136,12 +145,12 @@ class HeldOut:
             held_out=self.held_out,
         )
 
-    def kept(self, before: Sequence[np.ndarray], after: Sequence[np.ndarray]) -> Replays:
-        """The gap channel of the first `SHOWN` judges."""
-        name, judges = self.scenario.gap_channel, self.judges[:SHOWN]
-        rows = max(len(episode) for episode in judges)
+    def kept(self, before: Replayed, after: Replayed) -> Replays:
+        """The gap channel of the first `SHOWN` judges; as recorded means as put right with the estimate."""
+        name, judges = self.scenario.gap_channel, after.episodes[:SHOWN]
+        rows = max(len(episode) for episode in (*judges, *before.episodes[:SHOWN]))
         recorded = [episode[name] for episode in judges]
-        replayed = [[self.scenario.measure(states)[name] for states in paths[:SHOWN]] for paths in (before, after)]
+        replayed = [[self.scenario.measure(states)[name] for states in each.states[:SHOWN]] for each in (before, after)]
         real, first, second = (np.stack([_held(path, rows) for path in paths]) for paths in (recorded, *replayed))
         return Replays(np.array(self.held_out[:SHOWN]), real, first, second)
 

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from rsr.calibration import identifiability
-from rsr.calibration.contract import Calibration, Prior, Status
-from rsr.calibration.evidence import HeldOut, split
+from rsr.calibration import identifiability, together
+from rsr.calibration.checking import Subject, check
+from rsr.calibration.contract import Calibration, Checks, Prior, Status
+from rsr.calibration.evidence import HeldOut, Replayed, split
 from rsr.calibration.identifiability import Posterior
 from rsr.calibration.loss import Loss
+from rsr.calibration.racing import Race, race
 from rsr.calibration.refine import linearise, refine
-from rsr.calibration.search import Search
+from rsr.calibration.search import Found, Search
 from rsr.calibration.windows import Windows, choose, cut
+from rsr.calibration.zeros import ROUNDS, around_zeros, with_zeros
 from rsr.errors import CalibrationError
 from rsr.progress import Advance
 from rsr.randomness import derive_seed, generator
 from rsr.scenarios import Scenario
+from rsr.scenarios.structure import structured
 from rsr.sessions import Episode, Session
 from rsr.simulators import MujocoSimulator
 
-_SEARCHED = 0.7
-"""Share of the time that the search takes; the rest averages over ripples and replays."""
+_SEARCHED, _REFINED = 0.65, 0.9
+"""Shares of the time after the search and after averaging over ripples; the rest are replays and checks."""
 
 
 class Effort(BaseModel):
@@ -54,10 +58,11 @@ class _Outcome:
     values: np.ndarray
     posterior: Posterior
     status: Status
-    before: list[np.ndarray]
-    after: list[np.ndarray]
+    before: Replayed
+    after: Replayed
     trace: np.ndarray
     warnings: tuple[str, ...] = ()
+    checks: Checks = field(default_factory=Checks)
 
 
 @dataclass(frozen=True)
@@ -66,12 +71,16 @@ class WindowCalibrator:
 
     Args:
         fit_episodes: episodes to fit, drawn by seed, half of all at most; the others judge.
+        resamples: sets of episodes to fit again, to check the intervals.
+        races: let the structures race that the scenario leaves open.
     """
 
     method: str
     search: Search
     fit_episodes: int
     effort: Effort
+    resamples: int = 0
+    races: bool = False
 
     def fit(
         self, scenario: Scenario, sessions: tuple[Session, ...], prior: Prior, seed: int, advance: Advance
@@ -80,13 +89,28 @@ class WindowCalibrator:
         episodes = _episodes(scenario, sessions)
         scenario.space.check(scenario.space.to_values(prior.mean))
         fitted, held_out = split(scenario, episodes, self.fit_episodes, generator(seed, "split"))
-        windows = self._windows(scenario, [episodes[index] for index in fitted], seed)
+        chosen = [episodes[index] for index in fitted]
+        ran = self._raced(scenario, chosen, prior, seed, advance)
+        scenario = structured(scenario, ran.chosen)
+        windows = self._windows(scenario, chosen, seed)
         with MujocoSimulator(scenario, self.effort.threads) as simulator:
             judges = HeldOut(scenario, simulator, episodes, fitted, held_out, self.effort.gap_horizon_steps)
-            loss = Loss(scenario, simulator, windows, prior)
+            loss = with_zeros(Loss(scenario, simulator, windows, prior))
             outcome = self._fitted(loss, judges, seed, advance) if len(windows) else _nothing_moves(loss, judges)
         advance(1.0, outcome.status)
-        return _calibration(scenario, self.method, judges, outcome)
+        return replace(_calibration(scenario, self.method, judges, outcome), structure=ran.chosen, race=ran.scores)
+
+    def _raced(self, scenario: Scenario, episodes: list[Episode], prior: Prior, seed: int, advance: Advance) -> Race:
+        if not self.races:
+            return Race({}, {})
+        if not scenario.structure:
+            raise CalibrationError(
+                got="no `structure`",
+                expected="options and the values to compare",
+                where=f"scenario {scenario.name}",
+                next_step="Add `structure` to the scenario's YAML file, or calibrate without it.",
+            )
+        return race(scenario, episodes, prior, seed, _part(advance, 0.0, 0.0))
 
     def _windows(self, scenario: Scenario, episodes: list[Episode], seed: int) -> Windows:
         steps = self.effort.window_steps or scenario.window_steps
@@ -95,9 +119,9 @@ class WindowCalibrator:
 
     def _fitted(self, loss: Loss, judges: HeldOut, seed: int, advance: Advance) -> _Outcome:
         """Search, average over ripples, and keep the result if it predicts the held-out episodes better."""
-        found = self.search(loss, self.effort.budget, derive_seed(seed, "search"), _part(advance, 0.0, _SEARCHED))
-        seed = derive_seed(seed, "refine")
-        point, slope = refine(loss, found.point, seed, _part(advance, _SEARCHED, 0.95))
+        loss, found = self._searched(loss, seed, _part(advance, 0.0, _SEARCHED))
+        fitted_seed, seed = seed, derive_seed(seed, "refine")
+        point, slope = refine(loss, found.point, seed, _part(advance, _SEARCHED, _REFINED))
         origin = np.zeros(len(point))
         before, after = (judges.replays(loss.values(each)) for each in (origin, point))
         status: Status = found.status
@@ -105,8 +129,24 @@ class WindowCalibrator:
         if known.gap_after >= known.gap_before:
             point, after, status = origin, before, "no improvement"
             slope = linearise(loss, origin, np.linalg.inv(slope.precision), np.random.default_rng(seed))
+        episodes = [judges.episodes[index] for index in judges.fitted]
         known_now = identifiability.posterior(loss, point, slope)
-        return _Outcome(loss.values(point), known_now, status, before, after, found.trace)
+        subject = Subject(loss, episodes, point, slope, known_now, found.sensitivity)
+        checked = check(subject, self.resamples, fitted_seed, _part(advance, _REFINED, 1.0))
+        return _Outcome(
+            loss.values(point), checked.posterior, status, before, after, found.trace, checked.warnings, checked.checks
+        )
+
+    def _searched(self, loss: Loss, seed: int, advance: Advance) -> tuple[Loss, Found]:
+        """Search; where zeros differ from episode to episode, search again around those that were found."""
+        rounds = ROUNDS if loss.zeros else 1
+        for turn in range(rounds - 1):
+            part = _part(advance, turn / rounds, (turn + 1) / rounds)
+            found = self.search(loss, self.effort.budget, derive_seed(seed, "search"), part)
+            loss = around_zeros(loss, found.point)
+        last = _part(advance, 1 - 1 / rounds, 1.0)
+        found = self.search(loss, self.effort.budget, derive_seed(seed, "search"), last)
+        return (around_zeros(loss, found.point) if loss.zeros else loss), found
 
 
 def _nothing_moves(loss: Loss, judges: HeldOut) -> _Outcome:
@@ -131,8 +171,13 @@ def _calibration(scenario: Scenario, method: str, judges: HeldOut, outcome: _Out
         status=outcome.status,
         evidence=judges.evidence(outcome.before, outcome.after),
         trace=outcome.trace,
-        warnings=(*outcome.warnings, *identifiability.warnings(scenario.space, outcome.posterior, estimates)),
+        warnings=(
+            *outcome.warnings,
+            *identifiability.at_bound(estimates),
+            *together.warnings(scenario, outcome.posterior.covariance, estimates),
+        ),
         replays=judges.kept(outcome.before, outcome.after),
+        checks=outcome.checks,
     )
 
 

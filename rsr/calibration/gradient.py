@@ -8,7 +8,7 @@ matrix, looks around.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from cmaes import CMA
@@ -39,15 +39,16 @@ def search_mjx(
     loss: Loss, budget: int, seed: int, advance: Advance, sensitivity: Sensitivity = "mjx", polish: bool = True
 ) -> Found:
     """See `Search`. The prior's mean is the first start; the better of the descents is polished."""
-    slopes = choose_slopes(loss.scenario, sensitivity)
+    picked, slopes = choose_slopes(loss.scenario, sensitivity)
     course = _Course(loss, budget, advance)
-    best = _staged(loss, slopes, np.clip(np.zeros(len(loss.bounds)), *loss.bounds.T), course)
+    best = _staged(loss, slopes, loss.first, course)
     for start in _more_starts(loss, seed, course):
         other = _staged(loss, slopes, start, course)
         best = min(best, other, key=lambda descent: descent.loss)
     if polish:
         best = _polished(loss, slopes, best, seed, course)
-    return Found(best.point, "converged" if best.converged else "budget spent", np.array(course.trace))
+    status = "converged" if best.converged else "budget spent"
+    return Found(best.point, status, np.array(course.trace), picked)
 
 
 @dataclass
@@ -74,22 +75,22 @@ class _Course:
 def _staged(loss: Loss, slopes: Slopes, start: np.ndarray, course: _Course) -> Descent:
     """Descend on longer and longer windows."""
     point = start
-    for short, iterations in zip(_stages(loss), ITERATIONS, strict=False):
+    for short, iterations in zip(stages(loss), ITERATIONS, strict=False):
         point = descend(short, slopes, point, iterations, TOLERANCE, course.count).point
     return descend(loss, slopes, point, ITERATIONS[-1], TOLERANCE, course.count)
 
 
-def _stages(loss: Loss) -> list[Loss]:
+def stages(loss: Loss) -> list[Loss]:
     """The loss on windows broken off early, where that makes them shorter."""
     steps = [max(1, round(length / loss.scenario.control_dt_s)) for length in STAGES_S]
-    return [replace(loss, windows=loss.windows.shortened(each)) for each in steps if each < loss.windows.steps]
+    return [loss.shortened(each) for each in steps if each < loss.windows.steps]
 
 
 def _more_starts(loss: Loss, seed: int, course: _Course) -> np.ndarray:
     """[STARTS - 1, P], the best of points drawn from the prior, if the budget allows a descent from them."""
     if course.spent > course.budget / 3:
         return np.zeros((0, len(loss.bounds)))
-    short = (_stages(loss) or [loss])[0]
+    short = (stages(loss) or [loss])[0]
     drawn = np.clip(np.random.default_rng(seed).normal(size=(SCREENED, len(loss.bounds))), *loss.bounds.T)
     losses = short(drawn)
     course.count(short, len(drawn), float(losses.min()))

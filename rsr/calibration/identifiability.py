@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import stdtrit
@@ -26,8 +27,6 @@ WEAK_SHRINKAGE = 1.0
 """*weak*: less sharp than that, but not beyond this share. The rest is *not identifiable*."""
 AT_BOUND_SHARE = 0.01
 """*at bound*: nearer to a bound than this share of the distance between the bounds, both as coordinates."""
-TOGETHER = 0.9
-"""Parameters whose errors correlate more than this are reported as moving together."""
 
 
 @dataclass(frozen=True)
@@ -105,25 +104,19 @@ def verdict(parameter: Parameter, value: float, data_std: float) -> Verdict:
     return "identified" if left <= IDENTIFIED_SHRINKAGE and data_std <= IDENTIFIED_STD else "weak"
 
 
-def warnings(space: ParameterSpace, found: Posterior, judged: dict[str, Estimate]) -> tuple[str, ...]:
-    """Say what a reader would otherwise overlook, and what to do about it."""
-    at_bound = [
+def at_bound(judged: Mapping[str, Estimate]) -> list[str]:
+    """Say which parameters ended at a bound, and what to do about it."""
+    return [
         f"{name} ended at its bound ({estimate.value:.4g} {estimate.unit}): the truth may lie beyond. Widen the bound "
         "in the scenario if that is physical, or look for an effect that the model lacks."
         for name, estimate in judged.items()
         if estimate.verdict == "at bound"
     ]
-    return (*at_bound, *_together(space, found, judged))
 
 
-def _together(space: ParameterSpace, found: Posterior, judged: dict[str, Estimate]) -> list[str]:
-    std = np.sqrt(np.diag(found.covariance))
-    correlation = found.covariance / np.outer(std, std)
-    return [
-        f"{first} and {second} move together (correlation {correlation[i, j]:.2f}): these recordings fix their "
-        f"combination, not each. Measure one of them, or record motions in which they act apart."
-        for i, first in enumerate(space.names)
-        for j, second in enumerate(space.names[:i])
-        if abs(correlation[i, j]) > TOGETHER
-        and {judged[first].verdict, judged[second].verdict} & {"weak", "not identifiable"}
-    ]
+def widened(found: Posterior, spread: np.ndarray) -> Posterior:
+    """The same, no standard deviation smaller than `spread` [P], in unconstrained coordinates."""
+    factor = np.maximum(1.0, spread / np.sqrt(np.diag(found.covariance)))
+    return replace(
+        found, covariance=found.covariance * np.outer(factor, factor), data_std=np.maximum(found.data_std, spread)
+    )

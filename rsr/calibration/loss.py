@@ -6,13 +6,15 @@ same problem.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rsr.calibration.contract import Prior
+from rsr.calibration.nuisance import ZeroSlopes
 from rsr.calibration.windows import Windows
 from rsr.scenarios import Scenario, residuals
+from rsr.scenarios.clocks import read_late, start_states
 from rsr.simulators import Simulator
 
 MODEL_ERROR_NOISES = 3.0
@@ -28,12 +30,28 @@ class Loss:
     """The misfit of a simulator to windows, under a prior.
 
     Points [K, P] are in units of the prior, (coordinate - mean) / std: 1 is one standard deviation of what was known.
+
+    Args:
+        zeros: how differences answer to the sensors' zeros, where these differ from episode to episode.
+        origin: [P], where searches begin; the prior's mean by default.
     """
 
     scenario: Scenario
     simulator: Simulator
     windows: Windows
     prior: Prior
+    zeros: ZeroSlopes | None = None
+    origin: np.ndarray | None = None
+
+    @property
+    def first(self) -> np.ndarray:
+        """[P], where a search begins: inside the bounds."""
+        return np.clip(np.zeros(len(self.prior.mean)) if self.origin is None else self.origin, *self.bounds.T)
+
+    def shortened(self, steps: int) -> Loss:
+        """The loss on the same windows, broken off after some control steps."""
+        zeros = self.zeros and self.zeros.shortened(steps)
+        return replace(self, windows=self.windows.shortened(steps), zeros=zeros)
 
     @property
     def bounds(self) -> np.ndarray:
@@ -57,17 +75,35 @@ class Loss:
 
     def misfits(self, points: np.ndarray) -> np.ndarray:
         """Robust residuals [K, W, R] of the data alone: all points on all windows in one rollout."""
-        count, windows = len(points), self.windows
-        simulated = self.simulator.rollout(
-            np.tile(windows.starts, (count, 1)),
-            np.tile(windows.commands, (count, 1, 1)),
-            np.repeat(self.values(points), len(windows), axis=0),
-        )[:, 1:].reshape(count, len(windows), windows.steps, -1)
-        errors = residuals(self.scenario, windows.real, self.scenario.measure(simulated))
-        scales = channel_scales(self.scenario)
-        parts = [(errors[name] / scale).reshape(count, len(windows), -1) for name, scale in scales.items()]
+        scaled = self._scaled(points)
+        if self.zeros is not None:
+            scaled = self.zeros.removed(_finite(scaled))
         # A window's rows share its start's error and are no independent witnesses: together they count as one row.
-        return robust(np.concatenate(parts, axis=-1)) / np.sqrt(windows.steps)
+        return robust(scaled) / np.sqrt(self.windows.steps)
+
+    def zeros_of(self, point: np.ndarray) -> np.ndarray:
+        """Zeros [E, Z] that explain each episode best at a point [P], in `zero_std`s; E as in `windows.episode`."""
+        if self.zeros is None:
+            return np.zeros((int(self.windows.episode.max(initial=-1)) + 1, 0))
+        return self.zeros.best(_finite(self._scaled(point[None])))[0]
+
+    def _scaled(self, points: np.ndarray) -> np.ndarray:
+        """Differences [K, W, R] in the channels' scales."""
+        return scaled_differences(self.scenario, self.windows, self._simulated(points), self.values(points))
+
+    def _simulated(self, points: np.ndarray) -> np.ndarray:
+        """States [K, W, T + 1, n] of all points on all windows, in one rollout."""
+        count, windows, values = len(points), self.windows, self.values(points)
+        starts = np.concatenate([self.starts(each) for each in values])
+        return self.simulator.rollout(
+            starts, np.tile(windows.commands, (count, 1, 1)), np.repeat(values, len(windows), axis=0)
+        ).reshape(count, len(windows), windows.steps + 1, -1)
+
+    def starts(self, values: np.ndarray) -> np.ndarray:
+        """States [W, n] in which simulations with parameters [P] begin; they depend on how late channels are."""
+        if not self.scenario.shifts:
+            return self.windows.starts
+        return start_states(self.scenario, self.windows.around, values)
 
     def residuals(self, points: np.ndarray) -> np.ndarray:
         """[K, W * R + P], the data's robust residuals and then the prior's."""
@@ -76,6 +112,24 @@ class Loss:
     def __call__(self, points: np.ndarray) -> np.ndarray:
         """Losses [K] of points [K, P]."""
         return 0.5 * np.square(self.residuals(points)).sum(axis=1)
+
+
+def scaled_differences(scenario: Scenario, windows: Windows, states: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Differences [K, W, R] of states [K, W, T + 1, n] from what was measured, in the channels' scales.
+
+    Args:
+        values: [K, P]; they say how late channels are.
+    """
+    measured = scenario.measure(states)
+    if scenario.shifts:
+        late = [
+            read_late(scenario, {n: rows[k] for n, rows in measured.items()}, each) for k, each in enumerate(values)
+        ]
+        measured = {name: np.stack([each[name] for each in late]) for name in measured}
+    simulated = {name: rows[:, :, 1:] for name, rows in measured.items()}
+    errors = residuals(scenario, windows.real, simulated)
+    parts = [(errors[name] / scale).reshape(*states.shape[:2], -1) for name, scale in channel_scales(scenario).items()]
+    return np.concatenate(parts, axis=-1)
 
 
 def channel_scales(scenario: Scenario) -> dict[str, float]:
@@ -88,5 +142,10 @@ def channel_scales(scenario: Scenario) -> dict[str, float]:
 
 def robust(scaled: np.ndarray) -> np.ndarray:
     """Residuals whose half square is the pseudo-Huber loss d^2 (sqrt(1 + (r/d)^2) - 1) of the scaled differences."""
-    scaled = np.clip(np.nan_to_num(scaled, nan=_WORST, posinf=_WORST, neginf=-_WORST), -_WORST, _WORST)
+    scaled = _finite(scaled)
     return scaled * np.sqrt(2.0 / (1.0 + np.sqrt(1.0 + np.square(scaled / ROBUST_SCALES))))
+
+
+def _finite(scaled: np.ndarray) -> np.ndarray:
+    """What became unstable, or is unheard of, is charged `_WORST`."""
+    return np.clip(np.nan_to_num(scaled, nan=_WORST, posinf=_WORST, neginf=-_WORST), -_WORST, _WORST)

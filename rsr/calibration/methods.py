@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
+from rsr.calibration.adam import search_adam
 from rsr.calibration.cmaes import search_cmaes
 from rsr.calibration.contract import Calibrator
 from rsr.calibration.fitting import Effort, WindowCalibrator
 from rsr.calibration.gradient import search_mjx
-from rsr.calibration.search import Search
+from rsr.calibration.search import Found, Search
 from rsr.calibration.sysid import search_sysid
 from rsr.config import TuneConfig
 from rsr.errors import ConfigError
 
-METHODS: dict[str, Search] = {"cmaes": search_cmaes, "sysid": search_sysid, "mjx": search_mjx}
+METHODS: dict[str, Search] = {
+    "cmaes": search_cmaes,
+    "sysid": search_sysid,
+    "mjx": search_mjx,
+    "adam": search_adam,
+}
+DIFFERENTIATING: dict[str, Callable[..., Found]] = {"mjx": search_mjx, "adam": search_adam}
+"""Methods that can be told how to compute sensitivities."""
 
 
 def calibrator(config: TuneConfig, effort: Effort | None = None) -> Calibrator:
@@ -28,4 +39,14 @@ def calibrator(config: TuneConfig, effort: Effort | None = None) -> Calibrator:
             where="tune.method",
             next_step="Correct it in params.yaml or on the command line.",
         )
-    return WindowCalibrator(config.method, METHODS[config.method], config.fit_episodes, effort or Effort())
+    search = METHODS[config.method]
+    if config.method in DIFFERENTIATING:
+        search = partial(DIFFERENTIATING[config.method], sensitivity=config.sensitivity)
+    return WindowCalibrator(
+        method=config.method,
+        search=search,
+        fit_episodes=config.fit_episodes,
+        effort=effort or Effort(),
+        resamples=config.bootstrap,
+        races=config.structure,
+    )

@@ -19,11 +19,13 @@ class Found:
     Args:
         point: [P], in units of the prior.
         trace: [generations, 2], simulated physics steps so far and best loss.
+        sensitivity: how derivatives were computed, if they were.
     """
 
     point: np.ndarray
     status: Literal["converged", "budget spent"]
     trace: np.ndarray
+    sensitivity: str = ""
 
 
 Search = Callable[[Loss, int, int, Advance], Found]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -27,22 +26,19 @@ DIFFERENCE_STEP = 0.02
 """Standard deviations of the prior."""
 _SHIFT = 1e-6
 """How far states are moved along their sensitivities to differentiate the smooth map from states to residuals."""
-_log = logging.getLogger(__name__)
 
 
-def choose_slopes(scenario: Scenario, sensitivity: Sensitivity) -> Slopes:
-    """Pick how sensitivities are computed, and say so in the log."""
+def choose_slopes(scenario: Scenario, sensitivity: Sensitivity) -> tuple[str, Slopes]:
+    """Pick how sensitivities are computed; returns what was picked, and why, in words, and the function."""
     if sensitivity == "differences":
-        return _by_differences
+        return "differences", _by_differences
     try:
         mjx_simulator(scenario)
     except ScenarioError as error:
         if sensitivity == "mjx":
             raise
-        _log.info("sensitivities by differences: MJX lacks %s", error.got)
-        return _by_differences
-    _log.info("sensitivities by MJX")
-    return _by_mjx
+        return f"differences: MJX lacks {error.got}", _by_differences
+    return "mjx", _by_mjx
 
 
 @lru_cache(maxsize=4)
@@ -64,7 +60,7 @@ def _by_mjx(loss: Loss, point: np.ndarray) -> np.ndarray:
     """
     windows, size = loss.windows, len(point)
     simulator = mjx_simulator(loss.scenario)
-    states, derivatives = simulator.sensitivities(windows.starts, windows.commands, loss.values(point))
+    states, derivatives = simulator.sensitivities(loss.starts(loss.values(point)), windows.commands, loss.values(point))
     along = np.moveaxis(derivatives, -1, 0) * loss.prior.std[:, None, None, None]  # [P, W, T + 1, n], units of points
     usable = np.all(np.isfinite(along.reshape(size, -1)), axis=1)
     shifts = _SHIFT * np.where(usable[:, None, None, None], along, 0.0)
@@ -73,7 +69,17 @@ def _by_mjx(loss: Loss, point: np.ndarray) -> np.ndarray:
     values = shifted.residuals(points)
     slopes = (values[:size] - values[size:]).T / (2.0 * _SHIFT)
     slopes[:-size, np.flatnonzero(~usable)] = 0.0
+    for _, index in loss.scenario.shifts:
+        slopes[:, index] = _of_clock(loss, point, index)
     return slopes
+
+
+def _of_clock(loss: Loss, point: np.ndarray, index: int) -> np.ndarray:
+    """Sensitivity [W * R + P] to a clock's shift, by differences: the states that simulations begin in depend on it."""
+    offset = DIFFERENCE_STEP * np.eye(len(point))[index]
+    ahead, behind = np.clip([point + offset, point - offset], *loss.bounds.T)
+    values = loss.residuals(np.stack([ahead, behind]))
+    return (values[0] - values[1]) / (ahead - behind)[index]
 
 
 @dataclass(frozen=True)

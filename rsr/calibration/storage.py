@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rsr.calibration.contract import Calibration, Estimate, Evidence, Replays
+from rsr.calibration.contract import Calibration, Checks, Estimate, Evidence, Replays
 from rsr.errors import CalibrationError
 from rsr.files import DAMAGED, read_arrays, read_json, write_arrays, write_json
 
@@ -28,6 +28,9 @@ def save_calibration(calibration: Calibration, folder: Path) -> None:
         "evidence": asdict(calibration.evidence),
         "trace": calibration.trace.tolist(),
         "warnings": list(calibration.warnings),
+        "checks": asdict(calibration.checks),
+        "structure": dict(calibration.structure),
+        "race": dict(calibration.race),
     }
     write_json(folder / DOCUMENT, document)
     if calibration.replays is not None:
@@ -87,4 +90,7 @@ def _calibration(document: Mapping[str, Any]) -> Calibration:
         evidence=Evidence(**{**evidence, **known}),
         trace=np.array(document["trace"], float).reshape(-1, 2),
         warnings=tuple(document["warnings"]),
+        checks=Checks(**document.get("checks", {})),
+        structure=document.get("structure", {}),
+        race=document.get("race", {}),
     )

@@ -9,7 +9,7 @@ for a delay that reaches back before them, nor for a prior.
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -34,15 +34,15 @@ def search_sysid(loss: Loss, budget: int, seed: int, advance: Advance) -> Found:
     """See `Search`. Starts until the budget is spent; the first start always runs to its end."""
     course = _Course(loss, budget, advance)
     starts = np.random.default_rng(seed).normal(size=(SCREENED, len(loss.bounds)))
-    starts[0] = 0.0
+    starts[0] = loss.first
     starts = np.clip(starts, *loss.bounds.T)
     order = np.argsort(course.evaluate(loss, starts), kind="stable")
     converged = False
     for start in starts[order]:
         point = start
         for share, step in STAGES:
-            shorter = loss.windows.shortened(max(1, round(share * loss.windows.steps)))
-            point, ended = _optimise(replace(loss, windows=shorter), point, step, course)
+            shorter = loss.shortened(max(1, round(share * loss.windows.steps)))
+            point, ended = _optimise(shorter, point, step, course)
         if course.improved(point):
             converged = ended
         if course.spent >= budget / 2:

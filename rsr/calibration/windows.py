@@ -7,7 +7,7 @@ a second it is nearly convex. So parameters are fitted on windows.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -30,6 +30,8 @@ class Windows:
         real: observed channel -> [W, T, width], the rows after the start.
         episode: [W], position of the window's episode in the sequence it was cut from.
         first_row: [W].
+        around: [W, 2 S + 1, nq + nv], states from S rows before each start to S rows after it, where a parameter shifts
+            a channel by up to S rows; else empty.
     """
 
     starts: np.ndarray
@@ -37,6 +39,7 @@ class Windows:
     real: dict[str, np.ndarray]
     episode: np.ndarray
     first_row: np.ndarray
+    around: np.ndarray = field(default_factory=lambda: np.zeros((0, 1, 0)))
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -48,8 +51,14 @@ class Windows:
 
     def take(self, chosen: np.ndarray) -> Windows:
         """Keep some of the windows, by index."""
-        real = {name: values[chosen] for name, values in self.real.items()}
-        return Windows(self.starts[chosen], self.commands[chosen], real, self.episode[chosen], self.first_row[chosen])
+        return Windows(
+            self.starts[chosen],
+            self.commands[chosen],
+            {name: values[chosen] for name, values in self.real.items()},
+            self.episode[chosen],
+            self.first_row[chosen],
+            self.around[chosen] if len(self.around) else self.around,
+        )
 
     def shortened(self, steps: int) -> Windows:
         """The same windows, broken off after some control steps."""
@@ -79,7 +88,27 @@ def cut(scenario: Scenario, episodes: Sequence[Episode], steps: int, stride: int
         real={each.channel.name: _measured(each, episodes, places, steps) for each in scenario.observed},
         episode=np.array([index for index, _ in places], int),
         first_row=np.array([row for _, row in places], int),
+        around=_around(scenario, states, places),
     )
+
+
+def surroundings(scenario: Scenario, windows: Windows, episodes: Sequence[Episode]) -> np.ndarray:
+    """`Windows.around` of windows that were cut for another set of shifts.
+
+    What was subtracted from the starts since (zeros) is subtracted from the states around them.
+    """
+    states = [scenario.states(episode) for episode in episodes]
+    places = list(zip(windows.episode.tolist(), windows.first_row.tolist(), strict=True))
+    around = _around(scenario, states, places)
+    return around - (around[:, scenario.shift_steps] - windows.starts)[:, None]
+
+
+def _around(scenario: Scenario, states: Sequence[np.ndarray], places: Sequence[tuple[int, int]]) -> np.ndarray:
+    """See `Windows.around`; beyond an episode's ends its first and last row stand in."""
+    reach = np.arange(-scenario.shift_steps, scenario.shift_steps + 1)
+    if not scenario.shifts or not places:
+        return np.zeros((0, 1, 0))
+    return np.array([states[index][np.clip(row + reach, 0, len(states[index]) - 1)] for index, row in places])
 
 
 def _measured(

@@ -2,20 +2,46 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 
 import tyro
 
 from rsr.cli.chain import report, status, step
-from rsr.cli.lab import doctor, drift
+from rsr.cli.checking import check
+from rsr.cli.clash import clash
+from rsr.cli.converting import convert
+from rsr.cli.deploying import deploy, export, recover
+from rsr.cli.groups import later
+from rsr.cli.ingesting import ingest
+from rsr.cli.lab import approve, doctor, drift
+from rsr.cli.planning import divergence, plan
 from rsr.cli.published import data
-from rsr.cli.recordings import calibrate, check, evaluate
+from rsr.cli.recordings import calibrate, evaluate
 from rsr.cli.screen import say_error
 from rsr.cli.training import train
 from rsr.errors import RsrError
 
-COMMANDS: tuple[Callable[..., int], ...] = (status, step, report, check, calibrate, evaluate, train, data, drift, doctor)
+COMMANDS: tuple[Callable[..., int], ...] = (
+    status,
+    step,
+    report,
+    ingest,
+    check,
+    convert,
+    calibrate,
+    evaluate,
+    divergence,
+    plan,
+    train,
+    export,
+    deploy,
+    recover,
+    data,
+    clash,
+    drift,
+    approve,
+    doctor,
+)
 
 FAILED = 2
 """Exit code for whatever the user can mend: wrong options and every RsrError."""
@@ -25,7 +51,7 @@ INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code. Wrong usage and `--help` leave through SystemExit, as is usual."""
     run = tyro.extras.subcommand_cli_from_dict(
-        {command.__name__: _later(command) for command in COMMANDS},
+        {command.__name__: later(command) for command in COMMANDS},
         prog="rsr",
         description="Close the gap between simulation and reality: look at the loop, or do a part of it by hand. "
         "The loop itself: python -m flows.rsr_loop --help",
@@ -39,13 +65,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
-
-
-def _later(command: Callable[..., int]) -> Callable[..., Callable[[], int]]:
-    """Let tyro only collect the options: it would show a ValueError raised within a command as wrong usage."""
-
-    @functools.wraps(command)
-    def collect(*positional: object, **options: object) -> Callable[[], int]:
-        return functools.partial(command, *positional, **options)
-
-    return collect

@@ -1,21 +1,23 @@
-"""Commands on recordings: is this session fit for use, which parameters explain it, how well does a simulator do."""
+"""Commands on recordings: which parameters explain them, how well does a simulator do."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from rich.markup import escape
 from rich.table import Table
-from tyro.conf import Positional, arg
+from tyro.conf import arg
 
 from rsr import progress
+from rsr.cli.comparing import compare_methods
 from rsr.cli.screen import say, show
-from rsr.errors import ConfigError, SessionError
+from rsr.errors import ConfigError
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from rsr.calibration import Calibration
     from rsr.scenarios import Scenario
     from rsr.scenarios.metrics import StartName
@@ -27,27 +29,6 @@ Folder = Annotated[Path, arg(metavar="DIR")]
 OptionalFolder = Annotated[Path | None, arg(metavar="DIR", help_behavior_hint="")]
 Count = Annotated[int, arg(metavar="N")]
 
-REJECTED = 1
-"""Exit code of `rsr check` where a session cannot be used."""
-_LISTED = 10
-
-
-def check(
-    sessions: Positional[Annotated[tuple[Path, ...], arg(metavar="SESSION [SESSION ...]", help_behavior_hint="")]],
-    /,
-    *,
-    scenario: Annotated[str | None, arg(metavar="S", help_behavior_hint="")] = None,
-) -> int:
-    """Say of recordings whether to use or to reject them, what is wrong, and what to do.
-
-    Args:
-        sessions: folders of stored sessions. Exit code 0: all can be used; 1: at least one is rejected.
-        scenario: what they are to be used for; by default what each one's card says.
-    """
-    _at_least_one(sessions)
-    verdicts = [_verdict(folder, scenario) for folder in sessions]
-    return 0 if all(verdicts) else REJECTED
-
 
 def calibrate(
     scenario: Name,
@@ -56,6 +37,9 @@ def calibrate(
     method: Annotated[str, arg(metavar="M")] = "cmaes",
     episodes: Count = 32,
     seed: Count = 0,
+    sensitivity: Annotated[Literal["auto", "mjx", "differences"], arg(metavar="HOW", help_behavior_hint="")] = "mjx",
+    bootstrap: Count = 0,
+    structure: Annotated[bool, arg(help_behavior_hint="")] = False,
 ) -> int:
     """Fit the simulator's parameters to recordings, judged on episodes that the fit never sees.
 
@@ -63,19 +47,26 @@ def calibrate(
         scenario: a built-in scenario such as push_cube, or the path of a scenario's YAML file.
         sessions: folders of stored sessions.
         out: folder for the calibration.
-        method: cmaes or sysid or mjx.
+        method: cmaes or sysid or mjx or adam, or all: each of them, in a table and a figure.
         episodes: how many to fit, drawn by seed, half of all at most; the others judge.
         seed: of everything random.
+        sensitivity: how mjx and adam differentiate: auto (says what it picked), mjx or differences.
+        bootstrap: refit so many resamples of the episodes, to check the intervals and to widen those too narrow.
+        structure: let the choices race that the scenario's file leaves open, such as the friction cone.
     """
     from rsr.calibration import calibrator, save_calibration, start_prior
     from rsr.config import parse_config
     from rsr.scenarios import load_scenario
 
-    options = {"seed": seed, "tune": {"method": method, "fit_episodes": episodes}}
+    tune = {"fit_episodes": episodes, "sensitivity": sensitivity, "bootstrap": bootstrap, "structure": structure}
+    everything = method == "all"
+    options = {"seed": seed, "tune": tune if everything else {"method": method, **tune}}
     settings = parse_config(options, where="command line")
     fitting = calibrator(settings.tune)
     loaded = load_scenario(scenario)
     recorded = _read(loaded, sessions)
+    if everything:
+        return compare_methods(loaded, recorded, settings.tune, settings.seed, out)
     with progress.bar("calibrate") as advance:
         calibration = fitting.fit(loaded, recorded, start_prior(loaded), settings.seed, advance)
     save_calibration(calibration, out)
@@ -141,40 +132,6 @@ def _read(scenario: Scenario, folders: Sequence[Path]) -> tuple[Session, ...]:
     return sessions
 
 
-def _verdict(folder: Path, scenario: str | None) -> bool:
-    """Say whether one session can be used, and list its problems."""
-    from rsr.scenarios import load_scenario
-    from rsr.sessions import find_problems, read_session
-
-    try:
-        session = read_session(folder)
-    except SessionError as error:
-        _show_problems(folder, [error])
-        return False
-    problems = list(find_problems(session, load_scenario(scenario or session.card.scenario).channels))
-    if problems:
-        _show_problems(folder, problems)
-    else:
-        show(f"[bold green]use[/]     {escape(_described(folder, session))}")
-    return not problems
-
-
-def _show_problems(folder: Path, problems: Sequence[SessionError]) -> None:
-    many = "" if len(problems) == 1 else "s"
-    show(f"[bold red]reject[/]  {escape(str(folder))}: {len(problems)} problem{many}")
-    for problem in problems[:_LISTED]:
-        say(f"        {problem}")
-    if len(problems) > _LISTED:
-        say(f"        ... and {len(problems) - _LISTED} more")
-
-
-def _described(folder: Path, session: Session) -> str:
-    duration_s = session.card.control_dt_s * sum(len(episode) - 1 for episode in session.episodes)
-    origin = "simulated" if session.card.simulated else "recorded in reality"
-    many = f"{len(session.episodes)} episodes, {duration_s:.0f} s, {len(session.channels)} channels"
-    return f"{folder}: {many}, {origin}"
-
-
 def _calibration_of(scenario: Scenario, folder: Path | None) -> Calibration | None:
     from rsr.calibration import load_calibration
 
@@ -222,22 +179,34 @@ def _held_out(calibration: Calibration | None, count: int) -> tuple[int, ...]:
 def _figures(
     scenario: Scenario, session: Session, calibration: Calibration | None, chosen: Sequence[int], start: StartName
 ) -> dict[str, dict[str, float]]:
-    """The gap and the scenario's own metrics: "nominal" or "calibration" -> name -> figure."""
-    from rsr.calibration import channel_rms, replay
-    from rsr.simulators import MujocoSimulator, evaluate_recording
+    """The gap and the scenario's own metrics: "nominal" or "calibration" -> name -> figure.
 
-    candidates = {"nominal": scenario.space.nominal}
+    Where sensors are wrong, figures are of what is left once they are put right, and further ones `as_recorded`.
+    """
+    from rsr.scenarios import structured
+
+    candidates = {"nominal": (scenario, scenario.space.nominal)}
     if calibration is not None:
         values = {name: estimate.value for name, estimate in calibration.estimates.items()}
-        candidates["calibration"] = scenario.space.vector(values)
-    episodes = [session.episodes[index] for index in chosen]
-    figures = {}
+        candidates["calibration"] = structured(scenario, calibration.structure), scenario.space.vector(values)
+    return {name: _judged(each, session, params, chosen, start) for name, (each, params) in candidates.items()}
+
+
+def _judged(
+    scenario: Scenario, session: Session, params: np.ndarray, chosen: Sequence[int], start: StartName
+) -> dict[str, float]:
+    from rsr.calibration import channel_rms, replay
+    from rsr.scenarios.zeros import zeroed
+    from rsr.simulators import MujocoSimulator, evaluate_recording, put_right
+
     with MujocoSimulator(scenario) as simulator:
-        for name, params in candidates.items():
-            errors = channel_rms(scenario, episodes, replay(scenario, simulator, episodes, params))
-            judged = evaluate_recording(scenario, session, params, start, chosen, simulator)
-            metrics = {metric.name: judged[metric.name] for metric in scenario.evaluation.metrics}
-            figures[name] = {"gap": errors[scenario.gap_channel], **metrics}
+        episodes = put_right(scenario, simulator, [session.episodes[index] for index in chosen], params)
+        errors = channel_rms(scenario, episodes, replay(scenario, simulator, episodes, params))
+        figures = {"gap": errors[scenario.gap_channel]}
+        for suffix, as_recorded in (("", False), ("_as_recorded", True)):
+            if not as_recorded or scenario.shifts or zeroed(scenario):
+                judged = evaluate_recording(scenario, session, params, start, chosen, simulator, as_recorded)
+                figures |= {f"{each.name}{suffix}": judged[each.name] for each in scenario.evaluation.metrics}
     return figures
 
 
@@ -267,5 +236,15 @@ def _show_calibration(calibration: Calibration) -> None:
         f"gap on {len(evidence.held_out)} held-out episodes: {evidence.gap_before:.4g} {evidence.gap_unit} before, "
         f"{evidence.gap_after:.4g} {evidence.gap_unit} after"
     )
+    for line in _noted(calibration):
+        say(line)
     for warning in calibration.warnings:
         say(f"warning: {warning}")
+
+
+def _noted(calibration: Calibration) -> list[str]:
+    """What was chosen and checked, where anything was."""
+    checks = calibration.checks
+    chosen = ", ".join(f"{option} {value}" for option, value in calibration.structure.items())
+    lines = {"structure": chosen, "sensitivities by": checks.sensitivity, "gradient check": checks.gradients}
+    return [f"{what}: {words}" for what, words in {**lines, "parity check": checks.parity}.items() if words]

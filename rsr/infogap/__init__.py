@@ -5,22 +5,44 @@
     reward.bonus(features)                                           # added to the task reward
     reward.save(folder)
 
-`features` builds and scales transitions, `divergence` measures KL(real || simulated), `transport` gives W1 of one added
-sample in closed form, `reward` puts them together. Pure numpy: from rsr it imports only `errors` and `files`.
+`features` builds and scales transitions; `densities` and `estimators` measure KL(real || simulated), and `doctor` says
+which estimator fits the data at hand; `transport` gives W1 or W2 of one added sample in closed form, and of a batch;
+`reward` puts them together. Numpy and scipy alone: from rsr it imports only `errors` and `files`.
 """
 
-from rsr.infogap.divergence import kl_axis, kl_conditional_gaussian, kl_kde
+from rsr.infogap.densities import kl_axis, kl_conditional_gaussian, kl_kde
+from rsr.infogap.doctor import Diagnosis, diagnose
+from rsr.infogap.estimators import ESTIMATORS, Divergence, Estimator, divergence
 from rsr.infogap.features import Scaler, transition_noise, transitions
 from rsr.infogap.reward import InfoGapReward, fit_infogap, open_share
-from rsr.infogap.transport import METRICS, Metric, Transport, clipped, euclidean, saturating, w1_of_added_sample
+from rsr.infogap.transport import (
+    METRICS,
+    ORDERS,
+    Metric,
+    Order,
+    Transport,
+    clipped,
+    euclidean,
+    saturating,
+    w_of_added_batch,
+    w_of_added_sample,
+)
 
 __all__ = [
+    "ESTIMATORS",
     "METRICS",
+    "ORDERS",
+    "Diagnosis",
+    "Divergence",
+    "Estimator",
     "InfoGapReward",
     "Metric",
+    "Order",
     "Scaler",
     "Transport",
     "clipped",
+    "diagnose",
+    "divergence",
     "euclidean",
     "fit_infogap",
     "kl_axis",
@@ -30,5 +52,6 @@ __all__ = [
     "saturating",
     "transition_noise",
     "transitions",
-    "w1_of_added_sample",
+    "w_of_added_batch",
+    "w_of_added_sample",
 ]

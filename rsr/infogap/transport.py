@@ -6,7 +6,14 @@ t = 1 / (n + 1). By Kantorovich-Rubinstein duality (Villani, Optimal Transport: 
     W1(nu, mu) = sup over f with |f(x) - f(y)| <= rho(x, y) of  t (mean_i f(y_i) - f(x))  =  t W1(delta_x, mu),
 
 and the only coupling with a point mass is the product, so **W1 = mean_i rho(x, y_i) / (n + 1)**: exact, for any ground
-metric rho, without a solver. The tests compare it with POT's linear program.
+metric rho, without a solver. Likewise m samples at once, with their measure nu_m: W1 = m / (n + m) W1(nu_m, mu), which
+is a smaller problem than it looks, but does need a solver.
+
+Order 2 has no such form, for going through other samples is cheaper than going straight: d^2 + d^2 < (2 d)^2. A plan is
+a flow with a supply of 1 / n - 1 / (n + 1) = 1 / (n (n + 1)) at every y_i and one sink, x. The tree of shortest paths
+(edges cost rho^2) is the cheapest flow, and no node sends on more than 1 / (n + 1), which is less than the 1 / n that
+lies there; so it is a plan, and **W2^2 = sum_i path(y_i, x) / (n (n + 1))**. The tests compare all of it with POT's
+linear program.
 """
 
 from __future__ import annotations
@@ -14,11 +21,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal, get_args
 
 import numpy as np
 
+from rsr.errors import ConfigError
+from rsr.infogap._assignment import cheapest_transport
 from rsr.infogap._checks import matrix, within
 from rsr.infogap._distances import squared_distances
+
+Order = Literal[1, 2]
+"""beta of W_beta. 1 grows with the distance to the bulk of the data; 2 with the width of the gaps on the way there."""
+ORDERS: tuple[int, ...] = get_args(Order)
 
 _SINGLE_THREAD_PRODUCTS = 262_144
 """OpenBLAS spreads a matrix product over threads above this many multiplications. On a busy machine such a small
@@ -50,6 +64,11 @@ class Metric:
     def embed(self, standardised: np.ndarray) -> np.ndarray:
         """Clip coordinates."""
         return standardised if self.clip == np.inf else np.clip(standardised, -self.clip, self.clip)
+
+    def of_squared(self, squared: np.ndarray) -> np.ndarray:
+        """Evaluate rho from squared distances of embedded points."""
+        distance = np.sqrt(np.maximum(squared, 0))
+        return distance if self.tau == np.inf else self.tau * -np.expm1(-distance / self.tau)
 
     def mean_of_squared(self, squared: np.ndarray) -> np.ndarray:
         """Average rho over the columns of squared distances [b, n] of embedded points; overwrites its argument."""
@@ -86,15 +105,71 @@ METRICS: dict[str, Callable[[np.ndarray], Metric]] = {
 """Ground metrics by the name that settings use; each is made for standardised reference samples [n, d]."""
 
 
-def w1_of_added_sample(samples: np.ndarray, reference: np.ndarray, metric: Metric | None = None) -> np.ndarray:
-    """W1 between `reference` [n, d] and itself with one of `samples` [b, d] added, for each of them: [b].
+def w_of_added_sample(
+    samples: np.ndarray, reference: np.ndarray, metric: Metric | None = None, order: Order = 1
+) -> np.ndarray:
+    """W1 or W2 between `reference` [n, d] and itself with one of `samples` [b, d] added, for each of them: [b].
 
-    Exact, in float64, on the coordinates given. `Transport` is its fast form.
+    Exact, in float64, on the coordinates given. `Transport` is its fast form. Order 2 takes n^3 steps once, and n^2
+    a sample.
     """
+    _check_order(order)
+    samples, reference, metric = _embedded(samples, reference, metric)
+    squared = squared_distances(samples, reference)
+    if order == 1:
+        return metric.mean_of_squared(squared) / (len(reference) + 1)
+    paths = _shortest_paths(np.square(metric.of_squared(squared_distances(reference, reference))))
+    last_hops = np.square(metric.of_squared(squared))
+    return np.sqrt(_mean_path(last_hops, paths) / (len(reference) + 1))
+
+
+def w_of_added_batch(batch: np.ndarray, reference: np.ndarray, metric: Metric | None = None, order: Order = 1) -> float:
+    """W1 or W2 between `reference` [n, d] and itself with all of `batch` [m, d] added, a whole trajectory for instance.
+
+    Exact, by a solver of its own: 0.2 s for n = 1,000, m = 100 and order 1. Order 2 cannot use the shorter form and
+    takes as long as moving n to n + m samples does: keep n below a few hundred.
+    """
+    _check_order(order)
+    batch, reference, metric = _embedded(batch, reference, metric)
+    n, m = len(reference), len(batch)
+    if order == 1:
+        cost = metric.of_squared(squared_distances(reference, batch))
+        # In units of 1 / (n m): m units lie at each sample of the reference, n are wanted at each of the batch.
+        return m / (n + m) * cheapest_transport(cost, np.full(n, m), np.full(m, n)) / (n * m)
+    everything = np.concatenate([reference, batch])
+    cost = np.square(metric.of_squared(squared_distances(reference, everything)))
+    return float(np.sqrt(cheapest_transport(cost, np.full(n, n + m), np.full(n + m, n)) / (n * (n + m))))
+
+
+def _embedded(
+    samples: np.ndarray, reference: np.ndarray, metric: Metric | None
+) -> tuple[np.ndarray, np.ndarray, Metric]:
     metric = metric or Metric()
-    reference = metric.embed(matrix(reference, "W1: reference"))
-    samples = metric.embed(matrix(samples, "W1: samples", columns=reference.shape[1]))
-    return metric.mean_of_squared(squared_distances(samples, reference)) / (len(reference) + 1)
+    reference = metric.embed(matrix(reference, "Wasserstein distance: reference"))
+    return metric.embed(matrix(samples, "Wasserstein distance: samples", columns=reference.shape[1])), reference, metric
+
+
+def _check_order(order: int) -> None:
+    if order not in ORDERS:
+        raise ConfigError(
+            got=f"order {order}",
+            expected=f"one of {', '.join(map(str, ORDERS))}",
+            where="Wasserstein distance",
+            next_step="Correct infogap.order in params.yaml.",
+        )
+
+
+def _shortest_paths(cost: np.ndarray) -> np.ndarray:
+    """Cost [n, n] of the cheapest way between any two nodes, by Floyd and Warshall."""
+    paths = cost.copy()
+    for node in range(len(paths)):
+        np.minimum(paths, paths[:, node, None] + paths[node], out=paths)
+    return paths
+
+
+def _mean_path(last_hops: np.ndarray, paths: np.ndarray) -> np.ndarray:
+    """Mean over the reference of the cheapest way to each sample: [b], from last hops [b, n] and paths [n, n]."""
+    return np.array([(paths + hop).min(axis=1).mean() for hop in last_hops], last_hops.dtype)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,12 +178,15 @@ class Transport:
 
     Args:
         reference: [m, d] float32, standardised and embedded; all of the dataset or an even sample of it.
-        dataset_size: n, the samples of the whole dataset, for the factor 1 / (n + 1).
+        dataset_size: n, the samples of the whole dataset, for the factor 1 / (n + 1). Order 2 follows the density of
+            the samples themselves, so there it is the size of the reference.
+        order: 2 takes m^2 steps a sample instead of m: 30 to 90 us for 250 reference samples instead of 1.
     """
 
     reference: np.ndarray
     dataset_size: int
     metric: Metric
+    order: Order = 1
 
     @classmethod
     def fit(
@@ -118,16 +196,31 @@ class Transport:
         rng: np.random.Generator,
         metric: Callable[[np.ndarray], Metric] = saturating,
         samples: int = 1000,
+        order: Order = 1,
     ) -> Transport:
         """Prepare a dataset [n, d]; beyond `samples` rows, an even random sample stands for it.
 
         The error of the sample is (spread of rho over the dataset) / sqrt(samples): 0.5 % at a dozen columns.
         """
+        _check_order(order)
         data = matrix(standardised, "transport model")
         rows = data[np.sort(rng.choice(len(data), samples, replace=False))] if len(data) > samples else data
         # The median distance wants rows in random order: neighbours in time lie close together.
         ground = metric(rows[rng.permutation(len(rows))])
-        return cls(ground.embed(rows).astype(np.float32), len(data), ground)
+        return cls(ground.embed(rows).astype(np.float32), len(data) if order == 1 else len(rows), ground, order)
+
+    def novelty(self, standardised: np.ndarray) -> np.ndarray:
+        """W of adding each of the samples [b, d], times (n + 1)^(1 / order): [b] float32, of the size of a distance."""
+        if self.order == 1:
+            return self.mean_distance(standardised)
+        samples = self.metric.embed(standardised).astype(np.float32)
+        last_hops = np.square(self.metric.of_squared(_extended(samples) @ self._right))
+        return np.sqrt(_mean_path(last_hops, self._paths))
+
+    @property
+    def scale(self) -> float:
+        """What makes W of a novelty."""
+        return (self.dataset_size + 1) ** (-1 / self.order)
 
     def mean_distance(self, standardised: np.ndarray) -> np.ndarray:
         """Mean of rho(x, y) over the reference for every x of [b, d]: [b] float32."""
@@ -139,9 +232,16 @@ class Transport:
             means[block] = self.metric.mean_of_squared(_extended(samples[block]) @ self._right)
         return means
 
-    def w1(self, standardised: np.ndarray) -> np.ndarray:
-        """W1 of adding each of the samples [b, d] to the dataset: [b] float32."""
-        return self.mean_distance(standardised) / (self.dataset_size + 1)
+    def w(self, standardised: np.ndarray) -> np.ndarray:
+        """W1 or W2 of adding each of the samples [b, d] to the dataset: [b] float32."""
+        return self.novelty(standardised) * np.float32(self.scale)
+
+    @cached_property
+    def _paths(self) -> np.ndarray:
+        """[m, m] float32, cheapest ways between reference samples for squared ground distances."""
+        reference = self.reference.astype(np.float64)
+        paths = _shortest_paths(np.square(self.metric.of_squared(squared_distances(reference, reference))))
+        return paths.astype(np.float32)
 
     @cached_property
     def _right(self) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,10 +11,11 @@ import numpy as np
 from rsr.errors import PolicyError
 from rsr.files import DAMAGED, read_arrays, read_json, write_arrays, write_json
 from rsr.policies import tool_plane
-from rsr.scenarios.push_cube import task
+from rsr.scenarios import task_named
 
 _ARRAYS = "policy.npz"
 _CARD = "policy.json"
+_ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {"tanh": np.tanh, "relu": lambda x: np.maximum(x, 0.0)}
 
 
 @dataclass(frozen=True)
@@ -31,42 +33,54 @@ class Normaliser:
 
 @dataclass(frozen=True)
 class Policy:
-    """A tanh network that chooses the fingertip's velocity, and the analytic head that makes displacements of it.
+    """A network that chooses the fingertip's velocity, and the analytic head that makes displacements of it.
 
     Args:
-        layers: (weight [out, in], bias [out]) of each layer, float32; tanh between them.
+        layers: (weight [out, in], bias [out]) of each layer, float32.
+        activation: between the layers, "tanh" or "relu".
+        squashed: whether tanh brings the last layer into -1..1, as SAC's actor does it; a clip otherwise.
     """
 
     scenario: str
     normaliser: Normaliser
     layers: tuple[tuple[np.ndarray, np.ndarray], ...]
     card: dict[str, object] = field(default_factory=dict)
+    activation: str = "tanh"
+    squashed: bool = False
 
     def act(self, observation: np.ndarray) -> np.ndarray:
-        """Displacements in -1..1, [B, 6], for observations [B, 21]."""
-        return tool_plane.displacements(observation, self.velocity(observation))
+        """Displacements in -1..1, [B, 6], for observations [B, n] of the scenario's task."""
+        return tool_plane.act(task_named(self.scenario), observation, self.velocity(observation))
 
     def velocity(self, observation: np.ndarray) -> np.ndarray:
         """Fingertip velocities [B, 2] in units of `tool_plane.SPEED_M_S`, clipped to -1..1."""
-        if observation.shape[-1] != task.OBSERVATION_SIZE:
+        task = task_named(self.scenario)
+        if observation.shape[-1] != task.observation_size:
             raise PolicyError(
                 got=f"observations of width {observation.shape[-1]}",
-                expected=f"{task.OBSERVATION_SIZE} values (joints, fingertip, target, block and their differences)",
+                expected=f"{task.observation_size} values ({', '.join(term.name for term in task.terms)})",
                 where=f"policy for {self.scenario}",
-                next_step="Build observations with rsr.scenarios.push_cube.task.observation.",
+                next_step=f"Build observations with rsr.scenarios.{self.scenario}.task.observation.",
             )
         hidden = self.normaliser(observation).astype(np.float32)
         for weight, bias in self.layers[:-1]:
-            hidden = np.tanh(hidden @ weight.T + bias)
+            hidden = _ACTIVATIONS[self.activation](hidden @ weight.T + bias)
         weight, bias = self.layers[-1]
-        return np.clip(hidden @ weight.T + bias, -1.0, 1.0)
+        output = hidden @ weight.T + bias
+        return np.tanh(output) if self.squashed else np.clip(output, -1.0, 1.0)
 
     def save(self, folder: Path) -> None:
         arrays = {"mean": self.normaliser.mean, "variance": self.normaliser.variance}
         for i, (weight, bias) in enumerate(self.layers):
             arrays[f"weight{i}"], arrays[f"bias{i}"] = weight, bias
         write_arrays(folder / _ARRAYS, arrays)
-        card = {"scenario": self.scenario, "limit": self.normaliser.limit, "layers": len(self.layers)}
+        card = {
+            "scenario": self.scenario,
+            "limit": self.normaliser.limit,
+            "layers": len(self.layers),
+            "activation": self.activation,
+            "squashed": self.squashed,
+        }
         write_json(folder / _CARD, {**self.card, **card})
 
     @staticmethod
@@ -76,6 +90,9 @@ class Policy:
             arrays = read_arrays(folder / _ARRAYS)
             layers = tuple((arrays[f"weight{i}"], arrays[f"bias{i}"]) for i in range(card["layers"]))
             normaliser = Normaliser(arrays["mean"], arrays["variance"], card["limit"])
+            # Policies of earlier versions do not say it: tanh networks with a clip, all of them.
+            activation, squashed = card.get("activation", "tanh"), card.get("squashed", False)
+            _ACTIVATIONS[activation]
         except DAMAGED as error:
             raise PolicyError(
                 got=f"{type(error).__name__}: {error}",
@@ -83,4 +100,4 @@ class Policy:
                 where=str(folder),
                 next_step="Restore the folder with `dvc checkout`, or make it again with `dvc repro`.",
             ) from error
-        return Policy(card["scenario"], normaliser, layers, card)
+        return Policy(card["scenario"], normaliser, layers, card, activation, squashed)

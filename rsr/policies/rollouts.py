@@ -8,9 +8,9 @@ import numpy as np
 
 from rsr.policies.policy import Policy
 from rsr.policies.world import MeasurementNoise, World
-from rsr.scenarios import Scenario
-from rsr.scenarios.push_cube import task
-from rsr.scenarios.push_cube.kinematics import fingertip
+from rsr.scenarios import Scenario, task_named, task_of
+from rsr.scenarios.pushing import Starts, Task
+from rsr.scenarios.pushing.kinematics import fingertip
 from rsr.sessions import Session
 
 
@@ -19,12 +19,13 @@ class Rollouts:
     """Closed-loop episodes.
 
     Args:
-        block: cube position [B, T + 1, 3].
+        block: position [B, T + 1, 3] of the block, or pose [B, T + 1, 7] where the task is about its orientation, too.
         tip: fingertip position [B, T + 1, 3].
-        target: [B, 3].
+        target: [B, 3 or 7].
         success: [B].
     """
 
+    task: Task
     block: np.ndarray
     tip: np.ndarray
     target: np.ndarray
@@ -33,14 +34,16 @@ class Rollouts:
     def __len__(self) -> int:
         return len(self.success)
 
+    def final_yaw_error_rad(self) -> np.ndarray | None:
+        """Turn [B] that is missing at the end; None where the task is not about orientation."""
+        return self.task.yaw_error_rad(self.block[:, -1], self.target)
+
     def first(self, count: int) -> Rollouts:
         """Keep the first episodes."""
-        return Rollouts(self.block[:count], self.tip[:count], self.target[:count], self.success[:count])
+        return Rollouts(self.task, self.block[:count], self.tip[:count], self.target[:count], self.success[:count])
 
 
-def run(
-    scenario: Scenario, params: np.ndarray, policy: Policy, starts: task.Starts, rng: np.random.Generator
-) -> Rollouts:
+def run(scenario: Scenario, params: np.ndarray, policy: Policy, starts: Starts, rng: np.random.Generator) -> Rollouts:
     """Run the policy in the simulator with parameters [P], seeing through the scenario's sensor noise."""
     count = len(starts)
     noise = MeasurementNoise(scenario, rng)
@@ -50,21 +53,22 @@ def run(
         for _ in range(scenario.episode_steps):
             world.step(policy.act(world.observation(noise)))
             states.append(world.states)
-        success = task.succeeded(world.block, world.target)
-    joints, block = np.stack(states, 1)[..., 7:13], np.stack(states, 1)[..., :3]
-    return Rollouts(block, fingertip(joints), starts.target, success)
+        task, success = world.task, world.task.succeeded(world.block, world.target)
+    joints, block = np.stack(states, 1)[..., 7:13], np.stack(states, 1)[..., : task.block_size]
+    return Rollouts(task, block, fingertip(joints), starts.target, success)
 
 
-def starts_of(scenario: Scenario, session: Session) -> task.Starts:
+def starts_of(scenario: Scenario, session: Session) -> Starts:
     """Where the episodes of a recording began, at rest, and what their targets were."""
     qpos = [scenario.states(episode)[0, : scenario.base_model.nq] for episode in session.episodes]
-    target = [episode["target_position"][0] for episode in session.episodes]
-    return task.Starts(np.stack(qpos), np.stack(target))
+    target = [task_of(scenario).target(episode.values)[0] for episode in session.episodes]
+    return Starts(np.stack(qpos), np.stack(target))
 
 
 def recorded(session: Session) -> Rollouts:
     """The episodes of a recording in the same form; the block is where the sensors saw it."""
-    block = np.stack([episode["block_position"] for episode in session.episodes])
+    task = task_named(session.card.scenario)
+    block = np.stack([task.block(episode.values) for episode in session.episodes])
     tip = np.stack([episode["tip_position"] for episode in session.episodes])
-    target = np.stack([episode["target_position"][0] for episode in session.episodes])
-    return Rollouts(block, tip, target, task.succeeded(block[:, -1], target))
+    target = np.stack([task.target(episode.values)[0] for episode in session.episodes])
+    return Rollouts(task, block, tip, target, task.succeeded(block[:, -1], target))

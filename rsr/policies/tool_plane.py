@@ -8,13 +8,31 @@ from __future__ import annotations
 
 import numpy as np
 
-from rsr.scenarios.push_cube import kinematics, task
+from rsr.scenarios.pushing import Task, arm, kinematics
+from rsr.scenarios.pushing.pose import rotated, yaw_of
 
 SPEED_M_S = 0.30
 STEP_S = 0.05
 CORRECTION = 0.3
 """Share of the error in height, pitch and rolls taken back in one control step."""
+CORRECTION_SHARE = 0.5
+"""Of full speed: how far a network may depart from a task's base velocity."""
 REACH_M = (0.17, 0.52)
+
+
+def act(task: Task, observation: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """Six displacements in -1..1, [B, 6], for what a task's network chose [B, 2], in units of SPEED_M_S.
+
+    Where the block's orientation counts, the network chooses along the block's own axes: how to push a block does not
+    depend on how it lies on the table. Where the task has a base velocity, the network corrects that.
+    """
+    velocity = np.clip(chosen, -1.0, 1.0)
+    if task.base_velocity is not None:
+        velocity = np.clip(task.base_velocity(observation) + CORRECTION_SHARE * velocity, -1.0, 1.0)
+    if task.turns:
+        first = task.columns("block orientation")[0]
+        velocity = rotated(velocity, yaw_of(observation[..., first : first + 4]))
+    return displacements(observation, velocity)
 
 
 def displacements(observation: np.ndarray, velocity: np.ndarray) -> np.ndarray:
@@ -24,12 +42,12 @@ def displacements(observation: np.ndarray, velocity: np.ndarray) -> np.ndarray:
     pitch = joints[..., 1] + joints[..., 2] + joints[..., 4]
     goal = tip.copy()
     goal[..., :2] = _within_reach(tip[..., :2] + SPEED_M_S * STEP_S * np.clip(velocity, -1.0, 1.0))
-    goal[..., 2] += CORRECTION * (task.TIP_HEIGHT_M - tip[..., 2])
+    goal[..., 2] += CORRECTION * (arm.TIP_HEIGHT_M - tip[..., 2])
     wanted = kinematics.joints_for(goal, pitch + CORRECTION * (np.pi / 2 - pitch))
     change = wanted - joints
     change[..., 3] *= CORRECTION
     change[..., 5] *= CORRECTION
-    return np.clip(change / task.STEP_RAD, -1.0, 1.0)
+    return np.clip(change / arm.STEP_RAD, -1.0, 1.0)
 
 
 def _within_reach(xy: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Training a policy with Stable-Baselines3 PPO in the batched world, from scratch or on from an earlier policy."""
+"""Training a policy in the batched world with PPO or SAC, from scratch or on from an earlier policy."""
 
 from __future__ import annotations
 
@@ -9,45 +9,23 @@ from typing import Any
 
 import numpy as np
 import torch
-from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 from stable_baselines3.common.vec_env import VecNormalize
 
-from rsr.errors import ConfigError, PolicyError
+from rsr.errors import PolicyError
 from rsr.files import DAMAGED, read_arrays, write_arrays, write_json
-from rsr.policies.checkpoint import ROLLOUTS_BETWEEN, Checkpoint, Learner, fingerprint
-from rsr.policies.policy import Normaliser, Policy
-from rsr.policies.vec_env import Bonus, PushCubeVecEnv, ToolPlaneVecEnv
+from rsr.policies.checkpoint import Checkpoint, fingerprint
+from rsr.policies.learner import OBSERVATION_LIMIT, Learner
+from rsr.policies.policy import Policy
+from rsr.policies.ppo import PPOAlgorithm, PPOSettings
+from rsr.policies.recipes import Settings
+from rsr.policies.sac import SACAlgorithm, SACSettings
+from rsr.policies.vec_env import Bonus, PushVecEnv, ToolPlaneVecEnv
 from rsr.progress import Advance
 from rsr.scenarios import Scenario
 
-SCENARIOS_WITH_TASK = ("push_cube",)
 _STATE = "training.npz"
 _CURVE = "curve.json"
-_OBSERVATION_LIMIT = 5.0
-_LAYERS = ("mlp_extractor.policy_net.0", "mlp_extractor.policy_net.2", "action_net")
-
-
-@dataclass(frozen=True)
-class PPOSettings:
-    """What was measured to learn fastest on two cores: large batches, ten epochs, a high rate that decays to 5 %.
-
-    Args:
-        train_steps: environment steps, over all copies.
-        exploration_std: standard deviation of the actions to begin with; a policy trained on starts with at least
-            `continued_std`.
-    """
-
-    train_steps: int
-    copies: int = 64
-    rollout_steps: int = 128
-    batch_size: int = 2048
-    epochs: int = 10
-    learning_rate: float = 1e-3
-    gamma: float = 0.98
-    exploration_std: float = 0.6
-    continued_std: float = 0.37
-    hidden: tuple[int, ...] = (64, 64)
 
 
 @dataclass(frozen=True)
@@ -55,8 +33,8 @@ class Trained:
     """A policy, what a later training needs to go on from it, and how it was learnt.
 
     Args:
-        state: every network weight and the statistics of both normalisers.
-        curve: one row a rollout: environment steps, mean return and share of successes of recent episodes.
+        state: every network weight, the optimisers, the statistics of both normalisers, and SAC's replay buffer.
+        curve: one row a rollout: environment steps, mean return and share of successes of the last 100 episodes.
     """
 
     policy: Policy
@@ -85,27 +63,27 @@ def load_state(folder: Path) -> dict[str, np.ndarray]:
 def train(
     scenario: Scenario,
     params: np.ndarray,
-    settings: PPOSettings,
+    settings: Settings,
     seed: int,
     advance: Advance,
     state: dict[str, np.ndarray] | None = None,
     bonus: Bonus | None = None,
     checkpoint: Path | None = None,
 ) -> Trained:
-    """Train in the simulator with parameters [P].
+    """Train in the simulator with parameters [P], or each copy in its own with [copies, P].
 
     Args:
+        settings: `PPOSettings` or `SACSettings`, which chooses the algorithm.
         state: of an earlier training to go on from (`load_state`); from scratch where None.
         bonus: reward to add to the task's, such as InfoGap; a function of its arguments alone.
         checkpoint: file to keep the unfinished training in. Where a killed one of the same scenario, settings, seed,
             state and bonus left it, training goes on from there to the same result; removed at the end.
     """
-    _check_task(scenario)
     torch.set_num_threads(1)  # small networks: a second thread costs more than it gives, and sums stay in one order
-    with closing(PushCubeVecEnv(scenario, params, settings.copies, seed, bonus=bonus)) as envs:
-        learner = _learner(envs, settings, seed)
+    with closing(PushVecEnv(scenario, params, settings.copies, seed, bonus=bonus)) as envs:
+        learner = make_learner(envs, settings, seed)
         if state is not None:
-            _go_on_from(learner, state, settings.continued_std)
+            learner.go_on_from(state)
         kept = None
         if checkpoint is not None:
             kept = Checkpoint(checkpoint, fingerprint(scenario, params, settings, seed, state, bonus))
@@ -113,58 +91,34 @@ def train(
         _learn(learner, settings, advance, kept)
     if kept is not None:
         kept.remove()
-    card = {"settings": {**asdict(settings), "hidden": list(settings.hidden)}, "seed": seed, "algorithm": "PPO"}
-    return Trained(_policy(scenario, learner, card), learner.knowledge(), learner.curve)
+    return Trained(learner.policy(scenario.name, _card(learner, settings, seed)), learner.knowledge(), learner.curve)
 
 
-def _check_task(scenario: Scenario) -> None:
-    if scenario.name not in SCENARIOS_WITH_TASK:
-        raise ConfigError(
-            got=f"scenario {scenario.name}, which has no task to learn",
-            expected=f"one of {', '.join(SCENARIOS_WITH_TASK)}",
-            where="training",
-            next_step="Choose one of these; the others can be calibrated (`rsr calibrate`), not yet trained in.",
-        )
+def make_learner(envs: PushVecEnv, settings: Settings, seed: int) -> Learner:
+    """Put algorithm and normaliser around the environment."""
+    plane = ToolPlaneVecEnv(envs)
+    normaliser = VecNormalize(plane, gamma=settings.gamma, clip_obs=OBSERVATION_LIMIT)
+    match settings:
+        case PPOSettings():
+            algorithm = PPOAlgorithm(normaliser, settings, seed)
+        case SACSettings():
+            algorithm = SACAlgorithm(normaliser, settings, seed)
+    return Learner(algorithm, normaliser, plane, [])
 
 
-def _learn(learner: Learner, settings: PPOSettings, advance: Advance, kept: Checkpoint | None) -> None:
+def _card(learner: Learner, settings: Settings, seed: int) -> dict[str, Any]:
+    plain = {**asdict(settings), "hidden": list(settings.hidden)}
+    return {"settings": plain, "seed": seed, "algorithm": learner.algorithm.name.upper()}
+
+
+def _learn(learner: Learner, settings: Settings, advance: Advance, kept: Checkpoint | None) -> None:
     """Learn what is left to learn. SB3 resets neither counters nor world when told that this is a continuation."""
     model = learner.model
     callbacks: list[BaseCallback] = [_Recorder(learner.curve, settings.train_steps, advance)]
     if kept is not None:
-        callbacks.append(_Keeper(kept, learner))
+        steps_between = settings.checkpoint_rollouts * settings.rollout_steps * settings.copies
+        callbacks.append(_Keeper(kept, learner, steps_between))
     model.learn(settings.train_steps - model.num_timesteps, CallbackList(callbacks), reset_num_timesteps=False)
-
-
-def _learner(envs: PushCubeVecEnv, settings: PPOSettings, seed: int) -> Learner:
-    plane = ToolPlaneVecEnv(envs)
-    normaliser = VecNormalize(plane, gamma=settings.gamma, clip_obs=_OBSERVATION_LIMIT)
-    model = PPO(
-        "MlpPolicy",
-        normaliser,
-        n_steps=settings.rollout_steps,
-        batch_size=settings.batch_size,
-        n_epochs=settings.epochs,
-        learning_rate=lambda left: settings.learning_rate * max(left, 0.05),
-        gamma=settings.gamma,
-        seed=seed,
-        device="cpu",
-        policy_kwargs={"net_arch": list(settings.hidden), "log_std_init": float(np.log(settings.exploration_std))},
-    )
-    return Learner(model, normaliser, plane, [])
-
-
-def _go_on_from(learner: Learner, state: dict[str, np.ndarray], least_std: float) -> None:
-    learner.take_over(state)
-    with torch.no_grad():
-        learner.model.policy.log_std.clamp_(min=float(np.log(least_std)))
-
-
-def _policy(scenario: Scenario, learner: Learner, card: dict[str, Any]) -> Policy:
-    weights = {name: tensor.numpy().copy() for name, tensor in learner.model.policy.state_dict().items()}
-    layers = tuple((weights[f"{name}.weight"], weights[f"{name}.bias"]) for name in _LAYERS)
-    seen = learner.observation_statistics
-    return Policy(scenario.name, Normaliser(seen.mean.copy(), seen.var.copy(), _OBSERVATION_LIMIT), layers, card)
 
 
 class _Recorder(BaseCallback):
@@ -183,6 +137,7 @@ class _Recorder(BaseCallback):
         episodes = self.model.ep_info_buffer or []
         successes = self.model.ep_success_buffer or []
         if not episodes:
+            self._advance(self.num_timesteps / self._total, "first episodes")
             return
         row = {
             "steps": float(self.num_timesteps),
@@ -196,16 +151,16 @@ class _Recorder(BaseCallback):
 class _Keeper(BaseCallback):
     """Writes the checkpoint where a rollout starts: after an update, before anything new is drawn."""
 
-    def __init__(self, checkpoint: Checkpoint, learner: Learner) -> None:
+    def __init__(self, checkpoint: Checkpoint, learner: Learner, steps_between: int) -> None:
         super().__init__()
         self._checkpoint = checkpoint
         self._learner = learner
+        self._steps_between = steps_between
 
     def _on_step(self) -> bool:
         return True
 
     def _on_rollout_start(self) -> None:
-        model = self._learner.model
-        rollouts = model.num_timesteps // (model.n_steps * model.n_envs)
-        if rollouts > 0 and rollouts % ROLLOUTS_BETWEEN == 0:
+        steps = self._learner.model.num_timesteps
+        if steps > 0 and steps % self._steps_between == 0:
             self._checkpoint.save(self._learner)

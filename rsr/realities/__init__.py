@@ -3,8 +3,10 @@
 May import policies, simulators, scenarios and sessions. Nothing that fits or trains may import this room.
 """
 
-from rsr.realities.contract import CollectionPlan, Reality
+from rsr.realities.contract import Actor, CollectionPlan, Reality
 from rsr.realities.envelope import SafetyEnvelope
+from rsr.realities.inbox import Inbox
+from rsr.realities.robot import RobotReality
 from rsr.realities.twin import Twin
 
-__all__ = ["CollectionPlan", "Reality", "SafetyEnvelope", "Twin"]
+__all__ = ["Actor", "CollectionPlan", "Inbox", "Reality", "RobotReality", "SafetyEnvelope", "Twin"]

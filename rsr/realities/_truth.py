@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,7 @@ _RANGES = {
     "table_friction": (0.05, 0.09),
     "finger_friction": (0.15, 0.35),
     "cube_mass": (0.25, 0.45),
+    "block_mass": (0.35, 0.60),
     "joint_damping": (1.5, 3.0),
     "actuator_gain": (0.35, 0.50),
     "control_delay": (0.09, 0.115),
@@ -38,10 +40,11 @@ class Truth:
     timestep_s: float = 0.002
 
 
-def draw_truth(seed: int) -> Truth:
-    """Draw the hidden world of one twin seed."""
+def draw_truth(seed: int, names: Collection[str]) -> Truth:
+    """Draw the hidden world of one twin seed, for a scenario with parameters of these names."""
     rng = generator(seed, "twin", "truth")
-    parameters = {name: float(np.exp(rng.uniform(*np.log(bounds)))) for name, bounds in _RANGES.items()}
+    ranges = {name: bounds for name, bounds in _RANGES.items() if name in names}
+    parameters = {name: float(np.exp(rng.uniform(*np.log(bounds)))) for name, bounds in ranges.items()}
     return Truth(
         parameters=parameters,
         anisotropy=float(rng.uniform(1.1, 1.3)),

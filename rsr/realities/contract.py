@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from rsr.policies import Policy
+import numpy as np
+
 from rsr.progress import Advance
 from rsr.sessions import Session
 
@@ -20,7 +21,15 @@ class CollectionPlan:
     policy_sha256: str | None = None
 
 
+class Actor(Protocol):
+    """What a reality needs of a policy: the stored one and the exported one both have it."""
+
+    def act(self, observation: np.ndarray) -> np.ndarray:
+        """Displacements in -1..1, [B, 6], for observations [B, n]."""
+        ...
+
+
 class Reality(Protocol):
-    def collect(self, policy: Policy, plan: CollectionPlan, advance: Advance) -> Session:
+    def collect(self, policy: Actor, plan: CollectionPlan, advance: Advance) -> Session:
         """Run the policy and return what was measured and what was really sent."""
         ...

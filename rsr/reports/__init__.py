@@ -10,7 +10,7 @@ Everything here is a function from files to text or picture, and a missing piece
 realities: what hides in a twin is not for reports.
 """
 
-from rsr.reports.chain import chain_table, read_rows, reality_name, verdict_sentence
+from rsr.reports.chain import chain_table, is_simulated, read_rows, reality_name, verdict_sentence
 from rsr.reports.markdown import summary_markdown
 
-__all__ = ["chain_table", "read_rows", "reality_name", "summary_markdown", "verdict_sentence"]
+__all__ = ["chain_table", "is_simulated", "read_rows", "reality_name", "summary_markdown", "verdict_sentence"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 from matplotlib.axes import Axes
@@ -25,9 +25,8 @@ def calibration(data: ReportData) -> Section:
     if data.after is None:
         return Section("calibration", title, absent("calibration", data.why("calibration")))
     after = data.after
-    return Section(
-        "calibration", title, join([_status(after), _warnings(after), _evidence(data, after), _trace(after)])
-    )
+    parts = [_status(after), _warnings(after), _evidence(data, after), _checks(after), _trace(after)]
+    return Section("calibration", title, join(parts))
 
 
 def _status(after: Calibration) -> Markup:
@@ -59,6 +58,34 @@ def _unit(name: str, units: dict[str, str]) -> str:
     """Rotations are compared as rotation vectors, so their differences are in rad."""
     unit = units.get(name, "")
     return "rad" if unit == "1" else unit
+
+
+def _checks(after: Calibration) -> Markup:
+    """What was chosen, and what was checked beside the held-out episodes; nothing where nothing was."""
+    checks, chosen = after.checks, ", ".join(f"{option} {value}" for option, value in after.structure.items())
+    said = {
+        "Structure, chosen by a race on episodes left out of its fits": chosen,
+        "Sensitivities by": checks.sensitivity,
+        "Gradients against differences in C": checks.gradients,
+        "One step of MJX against one of C": checks.parity,
+        "Refits to resampled episodes, against the interval's standard deviation": _factors(checks.bootstrap, "x"),
+        "Windows half as long move the estimate by (standard deviations)": _factors(checks.horizon, ""),
+    }
+    lines = [f"{what}: {words}." for what, words in said.items() if words]
+    return join([bullets(lines) if lines else Markup(""), _race(after)])
+
+
+def _factors(figures: Mapping[str, float], unit: str) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {figure:.2g}{unit}" for name, figure in figures.items())
+
+
+def _race(after: Calibration) -> Markup:
+    """Candidates of the race, the best first."""
+    if not after.race:
+        return Markup("")
+    ranked = sorted(after.race.items(), key=lambda each: each[1])
+    header = ["structure", "error of replays, in standard deviations of the noise, when it last took part"]
+    return table(header, [[words, number(score)] for words, score in ranked], text=(0,))
 
 
 def _trace(after: Calibration) -> Markup:

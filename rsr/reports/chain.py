@@ -10,7 +10,7 @@ from rich import box
 from rich.table import Table
 
 from rsr.errors import WorkspaceError
-from rsr.files import DAMAGED
+from rsr.files import DAMAGED, read_json
 from rsr.reports._text import ABSENT, counted, millimetres, number, percent
 from rsr.workspace import Workspace
 
@@ -21,6 +21,10 @@ CLOSE_POINTS = 10
 """Success in reality this close to success in simulation counts as transferred ..."""
 LEARNT = 0.5
 """... if the policy succeeds this often in simulation; below that there is nothing to transfer."""
+
+
+_CARD = "meta/rsr_card.json"
+"""Read here as plain JSON, because `rsr.sessions` takes a second to load and `rsr status` shall not."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,20 @@ def read_rows(workspace: Workspace) -> list[Row]:
 def reality_name(simulated: bool) -> str:
     """What to call the source of the recordings: whatever was simulated is called so."""
     return "stand-in for reality" if simulated else "reality"
+
+
+def is_simulated(workspace: Workspace, iteration: int | None = None) -> bool:
+    """Whether recordings come from a stand-in: what the card of the iteration's session says, or that of the last one.
+
+    Where no card is at hand, the settings tell as much as they can.
+    """
+    chain = workspace.chain()
+    for each in reversed(chain) if iteration is None else (iteration,):
+        try:
+            return bool(read_json(workspace.session_dir(each) / _CARD)["card"]["simulated"])
+        except DAMAGED:
+            continue
+    return workspace.settings().reality.kind == "twin"
 
 
 def chain_table(rows: Sequence[Row], simulated: bool = True) -> Table:

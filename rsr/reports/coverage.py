@@ -12,7 +12,7 @@ from rsr.reports._drawing import draw, picture
 from rsr.reports._html import Section, absent
 from rsr.reports._text import percent
 from rsr.reports.data import ReportData
-from rsr.scenarios.push_cube.task import CENTRE_M
+from rsr.scenarios.pushing.arm import CENTRE_M
 
 CM = 100.0
 

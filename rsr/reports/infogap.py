@@ -13,7 +13,15 @@ from rsr.reports._text import number, percent
 from rsr.reports.data import ReportData
 from rsr.reports.divergence import complete
 
+
+def _word(value: object) -> str:
+    return number(None) if value is None else str(value)
+
+
 _FIGURES = (
+    ("form", "form", _word, "what is paid: `calibrated`, or Eq. 3 taken literally"),
+    ("estimator", "estimator", _word, "of KL"),
+    ("order", "order", _word, "beta of the Wasserstein distance"),
     (
         "KL",
         "kl",
@@ -24,7 +32,7 @@ _FIGURES = (
     ("first", "kl_first", number, "the same KL for the nominal simulator, with which the loop began"),
     ("open", "open_share", percent, "share of the first gap that is still open"),
     ("weight", "weight", number, "of the bonus, in units of the task reward per step; 0 once the gap is closed"),
-    ("Eq. 3", "eq3_mean", number, "the paper's reward taken literally, KL times W1, averaged over the tuned simulator"),
+    ("Eq. 3", "eq3_mean", number, "the paper's reward taken literally, KL times W, averaged over the tuned simulator"),
     ("conditional", "kl_conditional", number, "Eq. 2's error in nats: a cross-check that needs no density estimate"),
 )
 """Name, key in infogap.json, how it is written, what it means."""

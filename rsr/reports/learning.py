@@ -25,8 +25,9 @@ def learning(data: ReportData) -> Section:
 
     caption = (
         f"Training of policy {data.iteration} (green, simulated with parameters {data.iteration}; task reward and "
-        "InfoGap) and of its predecessors (grey), each going on from the one before. Everything here is simulated, "
-        "with the policy's exploration noise on, without which it is deployed."
+        "InfoGap) and of its predecessors (grey), each going on from the one before; a point is the mean of the last "
+        "100 whole episodes. Everything here is simulated, with the policy's exploration noise on, without which it is "
+        "deployed."
     )
     curves = picture(draw(paint, (WIDE, 2.8), (1, 2)), "Success and return during training", caption)
     return Section("learning", title, curves)

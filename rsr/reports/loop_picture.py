@@ -14,7 +14,7 @@ from rsr.calibration import Calibration, load_calibration
 from rsr.errors import CalibrationError, ConfigError, WorkspaceError
 from rsr.files import write_bytes
 from rsr.reports._drawing import AFTER, BEFORE, PRIOR, render, whole_numbers
-from rsr.reports.chain import Row, read_rows, reality_name
+from rsr.reports.chain import Row, is_simulated, read_rows, reality_name
 from rsr.reports.divergence import complete, paint_divergence
 from rsr.reports.parameters import prior_interval
 from rsr.reports.success import paint_success
@@ -49,7 +49,7 @@ def loop_figure(workspace: Workspace, form: str = "png") -> bytes:
             next_step="Run the loop: `python -m flows.rsr_loop --iterations 3`.",
         )
     scenario, calibrations = load_scenario(workspace.settings().scenario), _calibrations(workspace, rows)
-    simulated = workspace.settings().reality.kind == "twin"
+    simulated = is_simulated(workspace)
 
     def compose(figure: Figure) -> None:
         above, below = np.asarray(figure.subfigures(2, 1, height_ratios=(1.25, 1.0), hspace=0.04))

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rsr.files import DAMAGED, read_json
 from rsr.reports._text import ABSENT, number, seconds
-from rsr.reports.chain import FIGURES, Row, read_rows, verdict_sentence
+from rsr.reports.chain import FIGURES, Row, is_simulated, read_rows, verdict_sentence
 from rsr.workspace import Workspace
 
 
 def summary_markdown(workspace: Workspace, iteration: int) -> str:
     """Summarise an iteration: verdict, figures beside the predecessor's, parameters, receipts, where the report is."""
     rows = [row for row in read_rows(workspace) if row["iteration"] <= iteration]
-    simulated = workspace.config(iteration).reality.kind == "twin"
+    simulated = is_simulated(workspace, iteration)
     blocks = [
         f"# Iteration {iteration}",
         verdict_sentence(rows[-1:], simulated),

@@ -13,9 +13,11 @@ from rsr.reports._html import Section, absent, join
 from rsr.reports.chain import Row
 from rsr.reports.data import ReportData
 from rsr.reports.divergence import complete
-from rsr.scenarios.push_cube.task import SUCCESS_M
+from rsr.scenarios import task_of
+from rsr.scenarios.pushing import Task
 
 CM = 100.0
+_CIRCLE = {"color": "#8b939c", "linewidth": 1}
 
 
 def success(data: ReportData) -> Section:
@@ -69,36 +71,42 @@ def _history(data: ReportData) -> Markup:
             axes[0].legend(loc="best")
 
     caption = (
-        f"Share of episodes in which the block ends within {CM * SUCCESS_M:.0f} cm of its target; lines: 95 % "
-        f"intervals. In iteration k policy k-1 is judged, on the {data.reality} (recorded) and in the simulator it "
-        "was trained in (simulated), on the same starts and targets. Diamond: the policy retrained in the last "
+        f"Share of episodes in which the block ends within {_allowed(task_of(data.scenario))} of its target; lines: "
+        f"95 % intervals. In iteration k policy k-1 is judged, on the {data.reality} (recorded) and in the simulator "
+        "it was trained in (simulated), on the same starts and targets. Diamond: the policy retrained in the last "
         "iteration, in the tuned simulator."
     )
     return picture(draw(paint, (WIDE, 2.9)), "Success over the iterations", caption)
 
 
+def _allowed(task: Task) -> str:
+    turn = "" if task.success_rad is None else f" and {np.rad2deg(task.success_rad):.0f} degrees"
+    return f"{CM * task.success_m:.0f} cm{turn}"
+
+
 def _ends(data: ReportData) -> Markup:
     if data.rollouts is None:
         return absent("where the block ends", data.why("rollouts"))
-    rollouts, k = data.rollouts, data.iteration
+    rollouts, k, task = data.rollouts, data.iteration, task_of(data.scenario)
     panels = (
         ("real_block", REAL, f"recorded, policy {k - 1}"),
         ("simulated_block", BEFORE, f"simulated, policy {k - 1}"),
         ("retrained_block", RETRAINED, f"simulated, policy {k}"),
     )
     ends = {name: CM * (rollouts[name][:, -1] - rollouts["target"])[:, :2] for name, _, _ in panels}
-    reach = min(20.0, 1.1 * max(CM * SUCCESS_M, *(float(np.abs(end).max()) for end in ends.values())))
+    reach = min(20.0, 1.1 * max(CM * task.success_m, *(float(np.abs(end).max()) for end in ends.values())))
 
     def paint(axes: Sequence[Axes]) -> None:
         turn = np.linspace(0, 2 * np.pi, 100)
         for place, (name, colour, title) in zip(axes, panels, strict=True):
-            place.plot(CM * SUCCESS_M * np.cos(turn), CM * SUCCESS_M * np.sin(turn), color="#8b939c", linewidth=1)
+            place.plot(CM * task.success_m * np.cos(turn), CM * task.success_m * np.sin(turn), **_CIRCLE)
             place.plot(*ends[name].T, "o", color=colour, markersize=3.5, alpha=0.7, markeredgewidth=0)
             place.set(title=title, xlabel="x (cm)", xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
         axes[0].set_ylabel("y (cm)")
 
     caption = (
-        "Where the block ends relative to its target, one dot an episode; circle: success. Left: recorded on the "
+        "Where the block ends relative to its target, one dot an episode; circle: what success "
+        f"allows{' in position alone' if task.turns else ''}. Left: recorded on the "
         f"{data.reality}; middle and right: simulated with parameters {k - 1} and {k}, in which each was trained. "
         f"Dots farther than {reach:.0f} cm are not shown."
     )

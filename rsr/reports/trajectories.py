@@ -13,6 +13,7 @@ from rsr.calibration import Replays
 from rsr.reports._drawing import AFTER, BEFORE, REAL, WIDE, band, draw, picture
 from rsr.reports._html import Section, absent, join
 from rsr.reports.data import Arrays, ReportData
+from rsr.reports.orientation import orientation
 
 SHOWN = 6
 CM = 100.0
@@ -46,7 +47,8 @@ class Panel:
 
 
 def trajectories(data: ReportData) -> Section:
-    return Section("trajectories", "Recorded and simulated trajectories", join([_open_loop(data), _closed_loop(data)]))
+    parts = [_open_loop(data), _closed_loop(data), orientation(data)]
+    return Section("trajectories", "Recorded and simulated trajectories", join(parts))
 
 
 def _open_loop(data: ReportData) -> Markup:

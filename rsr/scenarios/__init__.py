@@ -9,6 +9,8 @@ from rsr.scenarios.parameters import Parameter, ParameterSpace
 from rsr.scenarios.residuals import difference, residuals, rms
 from rsr.scenarios.scenario import Observed, RecordedVelocity, Scenario
 from rsr.scenarios.starts import Start, starts_of
+from rsr.scenarios.structure import structured
+from rsr.scenarios.tasks import task_named, task_of
 
 __all__ = [
     "Evaluation",
@@ -25,4 +27,7 @@ __all__ = [
     "residuals",
     "rms",
     "starts_of",
+    "structured",
+    "task_named",
+    "task_of",
 ]

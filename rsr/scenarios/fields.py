@@ -28,12 +28,25 @@ class Fields:
 FIELDS: dict[str, Fields] = {
     "scenario": Fields(
         frozenset({"name", "title", "mjcf", "control_dt_s", "episode_steps", "gap_channel", "channels", "parameters"}),
-        frozenset({"command", "history_steps", "repeats_share", "window_s", "gap_horizon_s", "evaluation"}),
+        frozenset(
+            {
+                "command",
+                "history_steps",
+                "repeats_share",
+                "window_s",
+                "gap_horizon_s",
+                "zero_s",
+                "structure",
+                "evaluation",
+            }
+        ),
     ),
-    "channel": Fields(frozenset({"columns", "unit", "frame"}), frozenset({"clock", "stamp", "reads", "noise", "mode"})),
+    "channel": Fields(
+        frozenset({"columns", "unit", "frame"}), frozenset({"clock", "stamp", "reads", "noise", "zero_std", "mode"})
+    ),
     "parameter": Fields(
         frozenset({"nominal", "lower", "upper", "unit", "prior_std"}),
-        frozenset({"scale", "unit_step", "description", "sets", "scales", "delays"}),
+        frozenset({"scale", "unit_step", "description", "sets", "scales", "delays", "shifts"}),
     ),
     "evaluation": Fields(frozenset({"starts", "metrics"}), frozenset({"horizon_s", "free_flight"})),
     "free_flight": Fields(frozenset({"position", "orientation", "below_m", "frames_before"})),

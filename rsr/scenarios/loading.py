@@ -16,6 +16,7 @@ from rsr.scenarios.fields import check_fields
 from rsr.scenarios.metrics import default_evaluation, parse_evaluation
 from rsr.scenarios.parameters import Parameter, ParameterSpace
 from rsr.scenarios.scenario import Kind, Observed, RecordedVelocity, Scenario
+from rsr.scenarios.structure import parse_structure
 from rsr.sessions import Channel
 
 _ROOM = Path(__file__).parent
@@ -95,6 +96,9 @@ def _build(path: Path, document: Mapping[str, Any]) -> Scenario:
         repeats_share=document.get("repeats_share"),
         window_s=document.get("window_s", Scenario.window_s),
         gap_horizon_s=document.get("gap_horizon_s", Scenario.gap_horizon_s),
+        zero_s=document.get("zero_s", Scenario.zero_s),
+        structure=parse_structure(document.get("structure", {}), f"{where}, structure"),
+        shifts=_shifts(document["parameters"], names, where),
     )
 
 
@@ -178,7 +182,7 @@ def _channel(name: str, entry: Mapping[str, Any]) -> Channel:
 
 def _parameter(name: str, entry: Mapping[str, Any]) -> Parameter:
     check_fields("parameter", entry, f"parameter {name}")
-    fields = {key: value for key, value in entry.items() if key not in ("sets", "scales", "delays")}
+    fields = {key: value for key, value in entry.items() if key not in ("sets", "scales", "delays", "shifts")}
     parameter = Parameter(name=name, **fields)
     if not parameter.lower <= parameter.nominal <= parameter.upper:
         raise ScenarioError(
@@ -201,6 +205,17 @@ def _bindings(model: mujoco.MjModel, entries: Mapping[str, Any], where: str) -> 
     return in_order(bindings), delay
 
 
+def _shifts(entries: Mapping[str, Any], observed: tuple[str, ...], where: str) -> tuple[tuple[str, int], ...]:
+    """Pairs of a channel and the index of the parameter that says how late it is."""
+    shifts = []
+    for index, (name, entry) in enumerate(entries.items()):
+        listed = entry.get("shifts", [])
+        for channel in [listed] if isinstance(listed, str) else listed:
+            _check_channel(channel, observed, f"{where}, parameter {name}, shifts")
+            shifts.append((channel, index))
+    return tuple(shifts)
+
+
 def _observed(model: mujoco.MjModel, channel: Channel, entry: Mapping[str, Any], where: str) -> Observed:
     kind, qpos, dofs = _coordinates(model, entry["reads"], where)
     _check_width(channel, len(qpos), where)
@@ -211,7 +226,14 @@ def _observed(model: mujoco.MjModel, channel: Channel, entry: Mapping[str, Any],
             where=where,
             next_step="Add `noise` to the channel: what the sensor's data sheet says, or the scatter at rest.",
         )
-    return Observed(channel, qpos, dofs, kind, entry["noise"])
+    if "zero_std" in entry and kind == "quaternion":
+        raise ScenarioError(
+            got="zero_std of an orientation",
+            expected="zero_std of positions or angles, whose zero is a number a column",
+            where=where,
+            next_step="Leave `zero_std` away, or give it to a channel that reads joints or positions.",
+        )
+    return Observed(channel, qpos, dofs, kind, entry["noise"], entry.get("zero_std", 0.0))
 
 
 def _velocity(model: mujoco.MjModel, channel: Channel, entry: Mapping[str, Any], where: str) -> RecordedVelocity:

@@ -30,6 +30,7 @@ class Observed:
         dofs: indices into qvel of the same joint coordinates.
         kind: how differences are taken; "quaternion" ones are rotation vectors in rad.
         noise: standard deviation of the measurement, in the channel's unit (rad for quaternions).
+        zero_std: how far the sensor's zero differs from episode to episode, standard deviation; 0 if it does not.
     """
 
     channel: Channel
@@ -37,6 +38,7 @@ class Observed:
     dofs: tuple[int, ...]
     kind: Kind
     noise: float
+    zero_std: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,9 @@ class Scenario:
         window_s, gap_horizon_s: see `window_steps` and `gap_horizon_steps`.
         repeats_share: the tag that episodes have in common when they repeat one trial. Never split such episodes
             between fitting and judging.
+        shifts: (channel, index of the parameter that says how late it was recorded, in s); see `clocks`.
+        structure: options of the MJCF that are to be compared, with their values; see `structure`.
+        zero_s: how much of an episode that is judged tells its sensors' zeros, see `zeros`; what follows is judged.
     """
 
     name: str
@@ -87,6 +92,9 @@ class Scenario:
     repeats_share: str | None = None
     window_s: float = 0.6
     gap_horizon_s: float = 1.0
+    shifts: tuple[tuple[str, int], ...] = ()
+    zero_s: float = 2.0
+    structure: tuple[tuple[str, tuple[str | int | float, ...]], ...] = ()
 
     @property
     def window_steps(self) -> int:
@@ -97,6 +105,14 @@ class Scenario:
     def gap_horizon_steps(self) -> int:
         """Control steps that recorded commands are replayed before the simulation is put back on the recording."""
         return max(1, round(self.gap_horizon_s / self.control_dt_s))
+
+    @property
+    def shift_steps(self) -> int:
+        """Rows that a channel may at most be late or early."""
+        bounds = [
+            abs(bound) for _, index in self.shifts for bound in (self.space.lower[index], self.space.upper[index])
+        ]
+        return int(np.ceil(max(bounds, default=0.0) / self.control_dt_s - 1e-9))
 
     @property
     def channels(self) -> tuple[Channel, ...]:

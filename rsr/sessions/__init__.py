@@ -3,7 +3,9 @@
 Recordings are the one thing that cannot be computed again, so they are append-only, written whole or not at all,
 and every file carries a checksum. On disk they are LeRobotDataset v3.0 (read and written with pyarrow alone).
 Imports nothing of `rsr` but `errors`, `files` and `progress`; every other room may import this one.
-Recordings of others: `rsr.sessions.importers` reads their files, `rsr.sessions.public` fetches them.
+Recordings of others: `rsr.sessions.importers` reads their files, `rsr.sessions.public` fetches them; for others,
+`rsr.sessions.exporters` writes theirs. What is wrong with a recording: `rsr.sessions.inspection`; with its clocks:
+`rsr.sessions.clocks`, `frames` and `alignment`.
 
     folder = write_session(Path("data"), session)      # data/push_cube/session-001
     session = read_session(folder)
@@ -12,7 +14,7 @@ Recordings of others: `rsr.sessions.importers` reads their files, `rsr.sessions.
 
 from rsr.sessions.checks import check_session, find_problems
 from rsr.sessions.model import Card, Channel, Episode, Session, Stamp
-from rsr.sessions.storage import SessionList, list_sessions, read_session, recover_session, write_session
+from rsr.sessions.storage import SessionList, is_session, list_sessions, read_session, recover_session, write_session
 
 __all__ = [
     "Card",
@@ -23,6 +25,7 @@ __all__ = [
     "Stamp",
     "check_session",
     "find_problems",
+    "is_session",
     "list_sessions",
     "read_session",
     "recover_session",

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from rsr.sessions.model import Card, Channel, Episode, Session
 
 CARD_FILE = "meta/rsr_card.json"
+CHECKSUM_FILE = "meta/rsr_checksums.json"
 DATA_FILE = "data/chunk-000/file-000.parquet"
 _EPISODES_FILE = "meta/episodes/chunk-000/file-000.parquet"
 _INFO_FILE = "meta/info.json"
@@ -52,12 +53,17 @@ def encode(session: Session) -> dict[str, bytes]:
     lengths = [len(episode) for episode in session.episodes]
     return {
         DATA_FILE: _parquet(pa.table({name: _to_arrow(values) for name, values in columns.items()}), lengths),
-        CARD_FILE: to_json(_card_document(session)),
+        CARD_FILE: encode_card(session),
         _INFO_FILE: to_json(_info(session, lengths)),
         _STATS_FILE: to_json({name: _statistics(values) for name, values in columns.items()}),
         _TASKS_FILE: _parquet(_tasks(session.card.scenario), [1]),
         _EPISODES_FILE: _parquet(_episodes(session, columns, lengths), [len(lengths)]),
     }
+
+
+def encode_card(session: Session) -> bytes:
+    """Make the card alone: everything about a session that is not a time series."""
+    return to_json(_card_document(session))
 
 
 def decode_card(content: bytes) -> tuple[Card, tuple[Channel, ...], tuple[dict[str, str], ...]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import shutil
 import tempfile
@@ -17,12 +16,11 @@ import numpy as np
 import pyarrow as pa
 
 from rsr.errors import SessionError, WorkspaceError
-from rsr.files import cannot_write, write_bytes
-from rsr.sessions._lerobot_v3 import CARD_FILE, DATA_FILE, decode_card, decode_data, encode, to_json
+from rsr.files import cannot_write, sync_folder, write_bytes
+from rsr.sessions._lerobot_v3 import CARD_FILE, CHECKSUM_FILE, DATA_FILE, decode_card, decode_data, encode, to_json
 from rsr.sessions.checks import check_shapes
 from rsr.sessions.model import Session
 
-_CHECKSUM_FILE = "meta/rsr_checksums.json"
 _UNFINISHED = ".part"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
@@ -40,11 +38,15 @@ class SessionList:
     damaged: Mapping[Path, SessionError]
 
 
-def write_session(root: Path, session: Session) -> Path:
+def write_session(root: Path, session: Session, beside: Mapping[str, bytes | Path] | None = None) -> Path:
     """Store a session in the LeRobotDataset v3.0 layout and return its folder `root/<scenario>/<session>`.
 
     The files are written to a hidden folder beside it, synced, then renamed, so that no crash leaves half a session
     that reads as a whole one. Writing what is already there changes nothing.
+
+    Args:
+        beside: further files of the folder, such as what the session was made from: name -> its bytes, or the path of a
+            file to copy. Copied files may be large, so that reading the session does not verify them.
 
     Raises:
         SessionError: another recording has this name, or the arrays do not fit their channels.
@@ -56,7 +58,7 @@ def write_session(root: Path, session: Session) -> Path:
     if folder.exists():
         _check_identical(folder, session)
     else:
-        _write_folder(folder, encode(session))
+        _write_folder(folder, encode(session), beside or {})
     _sweep(folder, session)
     return folder
 
@@ -82,6 +84,11 @@ def read_session(folder: Path, verify: bool = True) -> Session:
     with _reading(folder / DATA_FILE) as content:
         episodes = decode_data(content, channels, tags)
     return Session(card, channels, episodes)
+
+
+def is_session(folder: Path) -> bool:
+    """Whether a folder looks like a stored session; `read_session` says whether it is one."""
+    return (folder / CARD_FILE).is_file()
 
 
 def list_sessions(root: Path, scenario: str | None = None) -> SessionList:
@@ -128,7 +135,8 @@ def _unfit(session: Session, got: str, expected: str, next_step: str) -> Session
     return SessionError(got=got, expected=expected, where=where, next_step=next_step)
 
 
-def _write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
+def _write_folder(folder: Path, files: Mapping[str, bytes], beside: Mapping[str, bytes | Path]) -> None:
+    files = {**files, **{name: content for name, content in beside.items() if isinstance(content, bytes)}}
     sums = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
     part = None
     try:
@@ -137,11 +145,14 @@ def _write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
         part.chmod(0o755)
         for name, content in files.items():
             write_bytes(part / name, content)
-        write_bytes(part / _CHECKSUM_FILE, to_json({"algorithm": "sha256", "files": sums}))
+        for name, source in beside.items():
+            if isinstance(source, Path):
+                _copy(source, part / name)
+        write_bytes(part / CHECKSUM_FILE, to_json({"algorithm": "sha256", "files": sums}))
         for directory in (part, *(path for path in part.rglob("*") if path.is_dir())):
-            _sync(directory)
+            sync_folder(directory)
         part.rename(folder)
-        _sync(folder.parent)
+        sync_folder(folder.parent)
     except WorkspaceError as error:  # of one file: say which session
         raise WorkspaceError(
             got=error.got, expected=error.expected, where=str(folder), next_step=error.next_step
@@ -153,13 +164,10 @@ def _write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
             shutil.rmtree(part, ignore_errors=True)
 
 
-def _sync(directory: Path) -> None:
-    """Make the directory's entries durable, as fsync does for a file's bytes."""
-    handle = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
+    sync_folder(target)
 
 
 def _check_identical(folder: Path, session: Session) -> None:
@@ -214,7 +222,7 @@ def _check_finished(folder: Path) -> None:
 
 
 def _check_sums(folder: Path) -> None:
-    with _reading(folder / _CHECKSUM_FILE) as content:
+    with _reading(folder / CHECKSUM_FILE) as content:
         expected = dict(json.loads(content)["files"])
     for name in (DATA_FILE, CARD_FILE):
         expected.setdefault(name, "")

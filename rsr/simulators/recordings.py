@@ -13,6 +13,7 @@ from rsr.scenarios.starts import Start, starts_of
 from rsr.sessions import Episode, Session
 from rsr.simulators.contract import Simulator
 from rsr.simulators.mujoco import MujocoSimulator
+from rsr.simulators.putting_right import put_right
 
 UNSTABLE = 1e3
 """What a prediction that is no longer finite is charged, in the channel's unit."""
@@ -25,6 +26,7 @@ def evaluate_recording(
     start: str | None = None,
     episodes: Sequence[int] | None = None,
     simulator: Simulator | None = None,
+    as_recorded: bool = False,
 ) -> dict[str, Any]:
     """Simulate a recording open loop and compare.
 
@@ -34,6 +36,8 @@ def evaluate_recording(
         episodes: indices of the episodes to judge by; all by default. Leave out those that were fitted, with their
             repeats (`unseen_episodes`).
         simulator: C MuJoCo by default.
+        as_recorded: trust the sensors: all of the recording is judged, with the zeros and the clocks it has. By default
+            it is put right first, with these parameters (`put_right`).
 
     Returns:
         The scenario's metrics by name, and `start`, `episodes` (how many were judged), `trials` (how many different
@@ -43,9 +47,14 @@ def evaluate_recording(
         >>> evaluate_recording(scenario, session, {"friction": 0.18}, "free_flight")  # doctest: +SKIP
         {'position_error_percent': 14.6, 'rotation_error_deg': 19.6, ...}
     """
+    if simulator is None:
+        with MujocoSimulator(scenario) as own:
+            return evaluate_recording(scenario, session, params, start, episodes, own, as_recorded)
     values = scenario.space.vector(params) if isinstance(params, Mapping) else np.asarray(params, float)
     name = scenario.evaluation.start(start)
     chosen = session.episodes if episodes is None else tuple(session.episodes[index] for index in episodes)
+    if not as_recorded:
+        chosen = tuple(put_right(scenario, simulator, chosen, values))
     begun = {episode.index: starts_of(scenario, episode, name) for episode in chosen}
     judged = [episode for episode in chosen if begun[episode.index]]
     if not judged:
@@ -85,12 +94,9 @@ def predict(
     scenario: Scenario,
     rollouts: Sequence[tuple[Episode, Start]],
     values: np.ndarray,
-    simulator: Simulator | None = None,
+    simulator: Simulator,
 ) -> list[np.ndarray]:
     """Simulate each start with the recorded commands: states [steps + 1, nq + nv], the first the start itself."""
-    if simulator is None:
-        with MujocoSimulator(scenario) as own:
-            return predict(scenario, rollouts, values, own)
     longest = max(start.steps for _, start in rollouts)
     states = simulator.rollout(
         np.array([start.state for _, start in rollouts]),

@@ -11,7 +11,7 @@ from rsr.config import LoopConfig
 from rsr.errors import ConfigError, SessionError
 from rsr.scenarios import load_scenario
 from rsr.scenarios.targets import target_of
-from rsr.sessions import read_session, write_session
+from rsr.sessions import is_session, read_session, write_session
 from rsr.sessions.ingest import ingest
 from rsr.sessions.mapping import read_lines
 from rsr.workspace import Workspace
@@ -40,7 +40,7 @@ def answer(workspace: Workspace, sources: Sequence[Path], mapping: Path | None =
     incoming = target.parent / ".incoming"
     shutil.rmtree(incoming, ignore_errors=True)
     try:
-        if len(sources) == 1 and (sources[0] / "meta").is_dir() and (sources[0] / "card.json").is_file():
+        if len(sources) == 1 and is_session(sources[0]):
             made = _renamed(sources[0], incoming, target.name)
         else:
             scenario = load_scenario(settings.scenario)

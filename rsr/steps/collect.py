@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from rsr.config import RealityConfig
 from rsr.errors import ConfigError
 from rsr.files import sha256
 from rsr.policies import Policy
 from rsr.progress import Advance
 from rsr.randomness import derive_seed
-from rsr.realities import CollectionPlan, Reality, Twin
+from rsr.realities import CollectionPlan, Inbox, Reality, Twin
+from rsr.realities.making import make_robot_reality
 from rsr.scenarios import Scenario, load_scenario
 from rsr.sessions import check_session, write_session
+from rsr.steps.approval import require_approval
 from rsr.workspace import Workspace
 
 
 def collect(workspace: Workspace, iteration: int, advance: Advance) -> None:
-    """Record a session, check it against the scenario, and store it under data/, whole or not at all."""
+    """Record a session, check it against the scenario, and store it under data/, whole or not at all.
+
+    Raises:
+        Waiting: the lab has not recorded it yet, or nobody has approved of the policy.
+    """
     config = workspace.config(iteration)
+    if config.reality.approval:
+        require_approval(workspace, iteration - 1)
     scenario = load_scenario(config.scenario)
     deployed = workspace.policy_dir(iteration - 1)
     target = workspace.session_dir(iteration)
@@ -26,13 +36,19 @@ def collect(workspace: Workspace, iteration: int, advance: Advance) -> None:
         seed=derive_seed(config.seed, iteration, "collect", config.reality.seed),
         policy_sha256=sha256(deployed / "policy.npz"),
     )
-    session = _reality(scenario, config.reality).collect(Policy.load(deployed), plan, advance)
+    session = _reality(workspace, scenario, config.reality).collect(Policy.load(deployed), plan, advance)
     check_session(session, scenario.channels)
     write_session(workspace.data_dir, session)
 
 
-def _reality(scenario: Scenario, config: RealityConfig) -> Reality:
-    makers = {"twin": lambda: Twin(scenario, config.seed)}
+def _reality(workspace: Workspace, scenario: Scenario, config: RealityConfig) -> Reality:
+    makers: dict[str, Callable[[], Reality]] = {
+        "twin": lambda: Twin(scenario, config.seed),
+        "inbox": lambda: Inbox(scenario, workspace.root / config.inbox),
+        "robot": lambda: make_robot_reality(
+            scenario, workspace.root / config.robot, workspace.data_dir, real_time=config.real_time
+        ),
+    }
     if config.kind not in makers:
         raise ConfigError(
             got=f"reality '{config.kind}'",

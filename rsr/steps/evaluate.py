@@ -12,8 +12,8 @@ from rsr.policies import Policy
 from rsr.policies.rollouts import Rollouts, recorded, run, starts_of
 from rsr.progress import Advance
 from rsr.randomness import generator
-from rsr.scenarios import Scenario, load_scenario
-from rsr.scenarios.push_cube.task import CENTRE_M
+from rsr.scenarios import Scenario, load_scenario, structured
+from rsr.scenarios.pushing.arm import CENTRE_M
 from rsr.sessions import read_session
 from rsr.workspace import Workspace
 
@@ -35,11 +35,14 @@ def evaluate(workspace: Workspace, iteration: int, advance: Advance) -> None:
     real = recorded(session)
     starts = starts_of(scenario, session).repeated(config.evaluate.repeats)
     seed = (config.seed, iteration, "evaluate")
-    simulated = run(scenario, before.vector(), deployed, starts, generator(*seed, "before"))
+    simulated = run(
+        structured(scenario, before.structure), before.vector(), deployed, starts, generator(*seed, "before")
+    )
     advance(0.3, "deployed policy in its own simulator")
-    tuned = run(scenario, after.vector(), deployed, starts, generator(*seed, "after"))
+    present = structured(scenario, after.structure)
+    tuned = run(present, after.vector(), deployed, starts, generator(*seed, "after"))
     advance(0.6, "deployed policy in the tuned simulator")
-    onward = run(scenario, after.vector(), trained, starts, generator(*seed, "onward"))
+    onward = run(present, after.vector(), trained, starts, generator(*seed, "onward"))
     advance(0.9, "retrained policy in the tuned simulator")
     write_arrays(workspace.evaluation_dir(iteration) / "rollouts.npz", _arrays(real, simulated, tuned, onward))
     document = {
@@ -50,6 +53,7 @@ def evaluate(workspace: Workspace, iteration: int, advance: Advance) -> None:
         "success_sim": float(simulated.success.mean()),
         "success_reality": float(real.success.mean()),
         "success_sim_retrained": float(onward.success.mean()),
+        **_yaw_errors(reality=real, sim=simulated, sim_retrained=onward),
         "coverage": _coverage(real, config.evaluate),
         **_tuning(after),
         **_infogap(InfoGapReward.load(workspace.infogap_dir(iteration))),
@@ -59,20 +63,34 @@ def evaluate(workspace: Workspace, iteration: int, advance: Advance) -> None:
 
 def _divergence(scenario: Scenario, config: EvaluateConfig, real: Rollouts, simulated: Rollouts) -> dict[str, float]:
     """KL per axis between the block's recorded and simulated trajectories, relative to the target (Table I)."""
-    noise = {observed.channel.name: observed.noise for observed in scenario.observed}["block_position"]
     times = np.linspace(0, scenario.episode_steps, config.kl_times + 1).round().astype(int)[1:]
-    pairs = (real, simulated.first(len(real)))
-    offsets = [rollouts.block[:, times] - rollouts.target[:, None] for rollouts in pairs]
-    return {
-        f"kl_{axis}": kl_axis(offsets[0][..., column], offsets[1][..., column], noise=noise)
-        for column, axis in enumerate("xy")
-    }
+    offsets = [_offsets(rollouts, times) for rollouts in (real, simulated.first(len(real)))]
+    noise = {observed.channel.name: observed.noise for observed in scenario.observed}
+    stated = {"x": noise["block_position"], "y": noise["block_position"], "yaw": noise["block_orientation"]}
+    return {f"kl_{axis}": kl_axis(offsets[0][axis], offsets[1][axis], noise=stated[axis]) for axis in offsets[0]}
+
+
+def _offsets(rollouts: Rollouts, times: np.ndarray) -> dict[str, np.ndarray]:
+    """The block relative to its target at these times, [episodes, times] each; the yaw where the task is about it."""
+    block, target = rollouts.block[:, times], rollouts.target[:, None]
+    offsets = {axis: (block - target)[..., column] for column, axis in enumerate("xy")}
+    yaw = rollouts.task.yaw_error_rad(block, target)
+    return offsets if yaw is None else {**offsets, "yaw": yaw}
+
+
+def _yaw_errors(**seen: Rollouts) -> dict[str, float]:
+    """Mean turn, in rad, by which the block ends off its target; nothing where the task is not about it."""
+    missing = {name: rollouts.final_yaw_error_rad() for name, rollouts in seen.items()}
+    return {f"yaw_error_{name}": float(np.abs(yaw).mean()) for name, yaw in missing.items() if yaw is not None}
 
 
 def _tuning(calibration: Calibration) -> dict[str, object]:
+    turn_before, turn_after = calibration.evidence.channels["block_orientation"]
     return {
         "gap_before": calibration.evidence.gap_before,
         "gap_after": calibration.evidence.gap_after,
+        "orientation_gap_before": turn_before,
+        "orientation_gap_after": turn_after,
         "params": {name: estimate.value for name, estimate in calibration.estimates.items()},
         "verdicts": {name: estimate.verdict for name, estimate in calibration.estimates.items()},
         "calibration_status": calibration.status,

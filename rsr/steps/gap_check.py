@@ -9,7 +9,7 @@ from rsr.calibration import load_calibration
 from rsr.calibration.drift import Drift, find_drift
 from rsr.errors import WorkspaceError
 from rsr.randomness import derive_seed
-from rsr.scenarios import load_scenario
+from rsr.scenarios import load_scenario, structured
 from rsr.sessions import check_session, read_session
 from rsr.workspace import Workspace
 
@@ -32,8 +32,8 @@ def check_gap(workspace: Workspace, sessions: Sequence[Path] = ()) -> Drift:
     basis = tuned[-1] if sessions else tuned[-2]
     folders = sessions or [workspace.session_dir(tuned[-1])]
     config = workspace.config(basis)
-    scenario = load_scenario(config.scenario)
     calibration = load_calibration(workspace.calibration_dir(basis))
+    scenario = structured(load_scenario(config.scenario), calibration.structure)
     recorded = read_session(workspace.session_dir(basis)).episodes
     judges = [recorded[index] for index in calibration.evidence.held_out]
     fresh = [read_session(folder) for folder in folders]

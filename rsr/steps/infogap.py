@@ -10,8 +10,7 @@ from rsr.policies.novelty import feature_noise, features
 from rsr.policies.rollouts import recorded
 from rsr.progress import Advance
 from rsr.randomness import generator
-from rsr.scenarios import Scenario, load_scenario
-from rsr.scenarios.push_cube.task import reward as task_reward
+from rsr.scenarios import Scenario, load_scenario, structured, task_of
 from rsr.sessions import Session, read_session
 from rsr.simulators import MujocoSimulator
 from rsr.workspace import Workspace
@@ -25,11 +24,9 @@ def infogap(workspace: Workspace, iteration: int, advance: Advance) -> None:
     rng = generator(config.seed, iteration, "infogap")
     sample = _Sample(scenario, session, config.infogap.transitions, rng)
     advance(0.2, "transitions drawn")
-    before, after = (
-        load_calibration(workspace.calibration_dir(number)).vector() for number in (iteration - 1, iteration)
-    )
-    with MujocoSimulator(scenario) as simulator:
-        predicted = [sample.simulated(simulator, params) for params in (before, after, scenario.space.nominal)]
+    tuned = [load_calibration(workspace.calibration_dir(number)) for number in (iteration - 1, iteration)]
+    predicted = [sample.simulated(structured(scenario, each.structure), each.vector()) for each in tuned]
+    predicted.append(sample.simulated(scenario, scenario.space.nominal))
     advance(0.5, "transitions simulated")
     reward = fit_infogap(
         sample.real,
@@ -39,7 +36,12 @@ def infogap(workspace: Workspace, iteration: int, advance: Advance) -> None:
         _task_reward_std(session),
         rng=rng,
         simulated_first=predicted[2],
+        form=config.infogap.form,
+        metric=config.infogap.metric,
+        order=config.infogap.order,
+        estimator=config.infogap.estimator,
         kappa=config.infogap.kappa,
+        literal_weight=config.infogap.weight,
         skew=config.infogap.skew,
     )
     reward.save(workspace.infogap_dir(iteration))
@@ -59,7 +61,7 @@ class _Sample:
         total = len(session.episodes) * (last - first)
         chosen = np.sort(rng.choice(total, min(count, total), replace=False))
         episode, step = chosen // (last - first), first + chosen % (last - first)
-        measured = _measured(session)
+        measured = _measured(scenario, session)
         self._scenario = scenario
         self._start = np.stack([scenario.states(e) for e in session.episodes])[episode, step]
         self._commands = np.stack(
@@ -69,20 +71,22 @@ class _Sample:
         self._from = measured[episode, step]
         self.real = transitions(self._from, self._action, measured[episode, step + 1])
 
-    def simulated(self, simulator: MujocoSimulator, params: np.ndarray) -> np.ndarray:
+    def simulated(self, scenario: Scenario, params: np.ndarray) -> np.ndarray:
         """The same states and actions, propagated one step: [n, d]."""
-        rolled = self._scenario.measure(simulator.rollout(self._start, self._commands, params))
-        path = features(rolled["joint_position"], rolled["block_position"])
+        with MujocoSimulator(scenario) as simulator:
+            rolled = scenario.measure(simulator.rollout(self._start, self._commands, params))
+        path = features(rolled["joint_position"], task_of(self._scenario).block(rolled))
         return transitions(self._from, self._action, self._from + path[:, 1] - path[:, 0])
 
 
-def _measured(session: Session) -> np.ndarray:
-    """The columns InfoGap looks at as the sensors saw them, [episodes, T + 1, 4]."""
-    return np.stack([features(e["joint_position"], e["block_position"]) for e in session.episodes])
+def _measured(scenario: Scenario, session: Session) -> np.ndarray:
+    """The columns InfoGap looks at as the sensors saw them, [episodes, T + 1, k]."""
+    task = task_of(scenario)
+    return np.stack([features(e["joint_position"], task.block(e.values)) for e in session.episodes])
 
 
 def _task_reward_std(session: Session) -> float:
     """Spread over episodes of the mean task reward per step."""
     real = recorded(session)
-    reward = task_reward(real.tip, real.block, real.target[:, None])
+    reward = real.task.reward(real.tip, real.block, real.target[:, None])
     return float(reward.mean(axis=1).std())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from rsr.calibration import save_calibration, start_calibration
-from rsr.policies.training import PPOSettings, train
+from rsr.policies.recipes import settings_from_scratch
+from rsr.policies.training import train
 from rsr.progress import Advance
 from rsr.randomness import derive_seed
 from rsr.scenarios import load_scenario
@@ -15,7 +16,7 @@ def start(workspace: Workspace, iteration: int, advance: Advance) -> None:
     config = workspace.config(iteration)
     scenario = load_scenario(config.scenario)
     save_calibration(start_calibration(scenario), workspace.calibration_dir(iteration))
-    settings = PPOSettings(config.start.train_steps)
+    settings = settings_from_scratch(config.start.algorithm, scenario, config.start.train_steps)
     trained = train(
         scenario,
         scenario.space.nominal,

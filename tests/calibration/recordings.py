@@ -7,7 +7,8 @@ from functools import cache
 import numpy as np
 
 from rsr.policies import World, tool_plane
-from rsr.scenarios.push_cube import kinematics, task
+from rsr.scenarios.push_cube import task
+from rsr.scenarios.pushing import kinematics
 from rsr.sessions import Card, Episode, Session
 from tests.push_samples import push_cube
 

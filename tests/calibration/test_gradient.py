@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from rsr.calibration import Effort, calibrator, start_prior
+from rsr.calibration.adam import search_adam
 from rsr.calibration.cmaes import search_cmaes
 from rsr.calibration.descent import descend
 from rsr.calibration.differences import jacobian
@@ -49,7 +50,8 @@ def off_truth(loss: Loss) -> np.ndarray:
 def test_slopes_are_those_of_the_residuals(loss: Loss):
     """Through quaternions, wrapped angles, the robust loss and the prior, on recorded states."""
     point = off_truth(loss)
-    exact = choose_slopes(loss.scenario, "mjx")(loss, point)
+    _, slopes = choose_slopes(loss.scenario, "mjx")
+    exact = slopes(loss, point)
     steps = [jacobian(loss, point, step) for step in (3e-5, 1e-5, 3e-6)]
     for index, name in enumerate(loss.scenario.space.names):
         columns = [differences[:, index] for differences in steps]
@@ -65,15 +67,17 @@ def test_differences_serve_where_mjx_cannot(loss: Loss):
     scenario = replace(loss.scenario, base_model=model)
     with pytest.raises(ScenarioError, match="cmaes"):
         choose_slopes(scenario, "mjx")
-    assert choose_slopes(scenario, "auto") is choose_slopes(scenario, "differences")
-    assert choose_slopes(loss.scenario, "auto") is choose_slopes(loss.scenario, "mjx")
+    picked, slopes = choose_slopes(scenario, "auto")
+    assert picked.startswith("differences: MJX lacks derivatives through the contact solves of integrator RK4")
+    assert slopes is choose_slopes(scenario, "differences")[1]
+    assert choose_slopes(loss.scenario, "auto") == choose_slopes(loss.scenario, "mjx")
 
 
 def test_descent_goes_down_and_stays_inside(loss: Loss):
     short = replace(loss, windows=loss.windows.shortened(2))
     counted: list[int] = []
     start = np.clip(np.zeros(len(loss.bounds)), *loss.bounds.T)
-    slopes = choose_slopes(loss.scenario, "mjx")
+    _, slopes = choose_slopes(loss.scenario, "mjx")
     found = descend(short, slopes, start, 8, 0.01, lambda _, points, __: counted.append(points))
     assert found.loss < 0.1 * short(start[None])[0]
     np.testing.assert_allclose(found.loss, short(found.point[None])[0])
@@ -85,6 +89,17 @@ def test_descent_goes_down_and_stays_inside(loss: Loss):
 def test_differences_can_stand_in_for_mjx(loss: Loss):
     found = search_mjx(loss, 60, 0, ignore, sensitivity="differences")
     assert loss(found.point[None])[0] < 0.1 * loss(np.zeros((1, len(found.point))))[0]
+
+
+def test_plain_descent_goes_down_but_not_as_far(loss: Loss):
+    found = search_adam(loss, 60, 0, ignore)
+    lower, upper = loss.bounds.T
+    assert ((found.point >= lower) & (found.point <= upper)).all()
+    assert found.sensitivity == "mjx"
+    start, after = loss(np.stack([loss.first, found.point]))
+    assert after < 0.7 * start
+    np.testing.assert_allclose(found.trace[-1, 1], after, rtol=1e-6)
+    assert search_mjx(loss, 60, 0, ignore).trace[-1, 1] < after
 
 
 def test_reaches_what_cmaes_ends_at_with_fewer_simulated_steps(loss: Loss):

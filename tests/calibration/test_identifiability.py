@@ -3,16 +3,18 @@
 import numpy as np
 import pytest
 
+from rsr.calibration import together
 from rsr.calibration.identifiability import (
     IDENTIFIED_SHRINKAGE,
     INFLATION,
     PRIOR_DOUBT,
     Posterior,
+    at_bound,
     estimates,
     ignorance,
     posterior,
     verdict,
-    warnings,
+    widened,
 )
 from rsr.calibration.refine import Slope
 from tests.push_samples import push_cube
@@ -123,9 +125,32 @@ def test_warnings_name_the_remedy():
     covariance[3, 4] = covariance[4, 3] = 0.99 * np.sqrt(covariance[3, 3] * covariance[4, 4])
     values = space.vector({"table_friction": 0.1, "control_delay": 0.08})
     found = Posterior(covariance, 0.5 * space.prior_std, 20)
-    assert warnings(space, found, estimates(space, values, found)) == (
+    judged = estimates(space, values, found)
+    assert at_bound(judged) == [
         "contact_softness ended at its bound (0.02 s): the truth may lie beyond. Widen the bound in the scenario if "
-        "that is physical, or look for an effect that the model lacks.",
-        "actuator_gain and joint_damping move together (correlation 0.99): these recordings fix their combination, not "
-        "each. Measure one of them, or record motions in which they act apart.",
-    )
+        "that is physical, or look for an effect that the model lacks."
+    ]
+    assert together.warnings(push_cube(), covariance, judged) == [
+        "joint_damping and actuator_gain move together (correlation 0.99, along +joint_damping +actuator_gain): these "
+        "recordings fix their combination, not each. Record steps of the unloaded arm: frequency tells stiffness, "
+        "decay tells damping."
+    ]
+
+
+def test_three_that_move_together_are_one_warning():
+    space = push_cube().space
+    covariance = np.eye(7)
+    for first, second in ((0, 2), (2, 5), (0, 5)):
+        covariance[first, second] = covariance[second, first] = 0.95
+    found = Posterior(covariance * 0.25, 0.5 * space.prior_std, 20)
+    (warning,) = together.warnings(push_cube(), found.covariance, estimates(space, space.nominal, found))
+    assert warning.startswith("table_friction, cube_mass and control_delay move together (correlation 0.95")
+    assert warning.endswith("Record a free slide, which tells friction without the mass, or weigh the body.")
+
+
+def test_widening_keeps_correlations_and_never_narrows():
+    covariance = np.diag([0.04, 0.01]) + 0.015 * (1 - np.eye(2))
+    found = widened(Posterior(covariance, np.array([0.3, 0.1]), 5), np.array([0.1, 0.2]))
+    np.testing.assert_allclose(np.diag(found.covariance), [0.04, 0.04])
+    np.testing.assert_allclose(found.covariance[0, 1] / 0.04, 0.015 / 0.02)
+    np.testing.assert_allclose(found.data_std, [0.3, 0.2])

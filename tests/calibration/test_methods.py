@@ -29,9 +29,9 @@ def fit(sessions, prior=None):
 
 def test_unknown_method():
     with pytest.raises(ConfigError) as error:
-        calibrator(TuneConfig(method="adam"))
+        calibrator(TuneConfig(method="annealing"))
     assert str(error.value) == (
-        f"tune.method: got calibration method 'adam'; expected one of {', '.join(METHODS)}. "
+        f"tune.method: got calibration method 'annealing'; expected one of {', '.join(METHODS)}. "
         "Correct it in params.yaml or on the command line."
     )
 

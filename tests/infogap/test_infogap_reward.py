@@ -3,13 +3,14 @@ import pytest
 
 from rsr.errors import CalibrationError, ConfigError
 from rsr.infogap import (
+    ESTIMATORS,
     InfoGapReward,
     fit_infogap,
     kl_kde,
     open_share,
     transition_noise,
     transitions,
-    w1_of_added_sample,
+    w_of_added_sample,
 )
 
 STATE_NOISE = np.array([1e-3, 1e-3, 1e-3])
@@ -108,10 +109,44 @@ def test_open_share(kl, floor, first, share):
 def test_literal_eq3_is_kl_times_w1(pushes, reward, rng):
     samples, scaler = pushes.simulated(0.3)[:50], reward.scaler
     reference = scaler(pushes.simulated(TRUTH))
-    w1 = w1_of_added_sample(scaler(samples), reference, reward.transport.metric)
+    w1 = w_of_added_sample(scaler(samples), reference, reward.transport.metric)
     kl = kl_kde(pushes.real, pushes.simulated(NOMINAL), scaler=scaler)
     np.testing.assert_allclose(reward.eq3(samples), kl * w1, rtol=1e-5)
     assert reward.eq3_mean == pytest.approx(reward.eq3(pushes.simulated(TRUTH)).mean(), rel=1e-5)
+
+
+def test_the_literal_form_pays_eq3_as_it_is_written(pushes, rng):
+    literal = pushes.fit(form="literal", literal_weight=3.0, metric="euclidean")
+    samples = np.concatenate([pushes.simulated(0.3)[:50], far_away(rng, 50)])
+    np.testing.assert_allclose(literal.bonus(samples), 3.0 * literal.eq3(samples), rtol=1e-5)
+    assert literal.weight == pytest.approx(3.0 * literal.kl)
+    assert (literal.bonus(samples) > 0).all(), "not centred"
+    assert literal.bonus(far_away(rng)).max() > 10 * literal.bonus(pushes.simulated(TRUTH)).max(), "not bounded"
+
+
+def test_of_the_literal_form_only_the_floor_is_left_when_the_gap_is_closed(pushes):
+    rewards = [pushes.fit(before=friction, form="literal") for friction in (NOMINAL, 0.3, 0.5, TRUTH)]
+    weights = [reward.weight for reward in rewards]
+    assert (np.diff(weights) < 0).all()
+    assert weights[-1] == pytest.approx(rewards[-1].kl_floor, rel=0.3)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("order", [1, 2])
+def test_every_estimator_and_order_makes_a_calibrated_bonus(pushes, estimator, order):
+    reward = pushes.fit(estimator=estimator, order=order)
+    bonus = reward.bonus(pushes.simulated(TRUTH))
+    assert bonus.mean() == pytest.approx(0, abs=0.005 * reward.weight)
+    assert bonus.std() == pytest.approx(reward.weight, rel=0.02)
+    assert pushes.fit(before=TRUTH, estimator=estimator, order=order).weight < 0.05 * reward.weight
+
+
+def test_order_2_is_that_of_its_reference_samples(pushes):
+    reward = pushes.fit(order=2)
+    samples, transport = pushes.simulated(0.3)[:20], reward.transport
+    assert len(transport.reference) == 250
+    exact = w_of_added_sample(reward.scaler(samples), transport.reference.astype(float), transport.metric, order=2)
+    np.testing.assert_allclose(reward.eq3(samples), reward.kl * exact, rtol=1e-4)
 
 
 def test_reference_may_be_a_sample(pushes, reward):
@@ -127,9 +162,17 @@ def files_of(folder):
     return {file.name: file.read_bytes() for file in folder.iterdir()}
 
 
-@pytest.mark.parametrize("metric", ["saturating", "euclidean"])
-def test_saved_and_loaded_it_is_the_same(pushes, tmp_path, metric):
-    reward = pushes.fit(metric=metric)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"metric": "saturating"},
+        {"metric": "euclidean"},
+        {"form": "literal", "literal_weight": 2.0},
+        {"order": 2, "estimator": "knn"},
+    ],
+)
+def test_saved_and_loaded_it_is_the_same(pushes, tmp_path, options):
+    reward = pushes.fit(**options)
     reward.save(tmp_path / "first")
     loaded = InfoGapReward.load(tmp_path / "first")
     loaded.save(tmp_path / "second")
@@ -138,6 +181,11 @@ def test_saved_and_loaded_it_is_the_same(pushes, tmp_path, metric):
     samples = pushes.simulated(0.2)
     np.testing.assert_array_equal(loaded.bonus(samples), reward.bonus(samples))
     np.testing.assert_array_equal(loaded.eq3(samples), reward.eq3(samples))
+    assert (loaded.form, loaded.estimator, loaded.transport.order) == (
+        reward.form,
+        reward.estimator,
+        reward.transport.order,
+    )
 
 
 def test_the_same_seed_gives_the_same_bytes(pushes, tmp_path):
@@ -175,6 +223,10 @@ def test_bad_data_are_explained(pushes):
         ({"skew": 1.5}, "skew: got 1.5"),
         ({"metric": "manhattan"}, "'manhattan'; expected one of euclidean, clipped, saturating"),
         ({"task_reward_std": np.nan}, "task_reward_std: got nan"),
+        ({"form": "figurative"}, "form 'figurative'; expected one of calibrated, literal"),
+        ({"order": 3}, "order 3; expected one of 1, 2"),
+        ({"estimator": "histogram"}, "estimator 'histogram'"),
+        ({"literal_weight": -1.0}, "weight: got -1"),
         ({"bound": 0.0}, "bound: got 0"),
         ({"kl_samples": 3}, "kl_samples: got 3"),
         ({"reference_samples": 3}, "reference_samples: got 3"),

@@ -3,7 +3,7 @@ import ot
 import pytest
 
 from rsr.errors import CalibrationError, ConfigError
-from rsr.infogap import METRICS, Metric, Transport, saturating, w1_of_added_sample
+from rsr.infogap import METRICS, Metric, Transport, saturating, w_of_added_sample
 
 METRIC_CASES = {
     "euclidean": Metric(),
@@ -44,7 +44,7 @@ def test_closed_form_equals_the_linear_program(rng, metric, kind):
         for d in (1, 3, 12):
             reference = reference_of(kind, rng, n, d)
             samples = np.stack([reference[0], reference.mean(axis=0), 3 * reference_of(kind, rng, 1, d)[0]])
-            closed = w1_of_added_sample(samples, reference, metric)
+            closed = w_of_added_sample(samples, reference, metric)
             solved = [solved_w1(x, reference, metric) for x in samples]
             np.testing.assert_allclose(closed, solved, rtol=1e-9, atol=1e-12)
 
@@ -53,8 +53,8 @@ def test_closed_form_equals_the_linear_program(rng, metric, kind):
 def test_fast_form_equals_the_exact_one(rng, name):
     dataset, samples = rng.normal(size=(700, 11)), 2 * rng.normal(size=(333, 11))
     transport = Transport.fit(dataset, rng=rng, metric=METRICS[name])
-    exact = w1_of_added_sample(samples, dataset, transport.metric)
-    np.testing.assert_allclose(transport.w1(samples), exact, rtol=1e-5)
+    exact = w_of_added_sample(samples, dataset, transport.metric)
+    np.testing.assert_allclose(transport.w(samples), exact, rtol=1e-5)
     np.testing.assert_allclose(transport.mean_distance(samples), exact * 701, rtol=1e-5)
 
 
@@ -64,7 +64,7 @@ def test_a_sample_of_the_reference_stands_for_it(rng):
     assert transport.reference.shape == (1000, 11)
     assert transport.reference.dtype == np.float32
     assert transport.dataset_size == 8000
-    np.testing.assert_allclose(transport.w1(samples), w1_of_added_sample(samples, dataset, transport.metric), rtol=0.02)
+    np.testing.assert_allclose(transport.w(samples), w_of_added_sample(samples, dataset, transport.metric), rtol=0.02)
 
 
 def test_the_same_generator_gives_the_same_sample(rng):
@@ -80,16 +80,16 @@ def test_saturating_metric_saturates_at_half_the_median_distance(rng):
     metric = saturating(dataset)
     distances = [np.linalg.norm(np.clip(x, -3, 3) - np.clip(y, -3, 3)) for x in dataset[:100] for y in dataset[:100]]
     assert metric.tau == pytest.approx(0.5 * np.median(distances), rel=0.1)
-    assert w1_of_added_sample(np.full((1, 2), 1e6), dataset, metric)[0] * 301 <= metric.tau
+    assert w_of_added_sample(np.full((1, 2), 1e6), dataset, metric)[0] * 301 <= metric.tau
 
 
 def test_saturating_metric_pays_for_holes_and_the_euclidean_one_does_not(rng):
     """Two clusters: the empty middle is what the saturating metric finds newest, and the Euclidean one oldest."""
     dataset = np.concatenate([rng.normal(-2, 0.2, (100, 1)), rng.normal(2, 0.2, (100, 1))])
     middle_and_cluster = np.array([[0.0], [2.0]])
-    middle, cluster = w1_of_added_sample(middle_and_cluster, dataset, saturating(dataset))
+    middle, cluster = w_of_added_sample(middle_and_cluster, dataset, saturating(dataset))
     assert middle > 1.2 * cluster
-    middle, cluster = w1_of_added_sample(middle_and_cluster, dataset)
+    middle, cluster = w_of_added_sample(middle_and_cluster, dataset)
     assert middle < 1.05 * cluster
 
 
@@ -99,6 +99,6 @@ def test_bad_settings_and_data_are_explained(rng):
     with pytest.raises(ConfigError, match="clip: got nan"):
         Metric(clip=np.nan)
     with pytest.raises(CalibrationError, match=r"samples: got an array of shape \[4, 2\]; expected \[samples, 3\]"):
-        w1_of_added_sample(np.zeros((4, 2)), np.zeros((5, 3)))
+        w_of_added_sample(np.zeros((4, 2)), np.zeros((5, 3)))
     with pytest.raises(CalibrationError, match="NaN"):
         Transport.fit(np.full((5, 3), np.nan), rng=rng)

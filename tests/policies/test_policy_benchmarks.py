@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -27,8 +29,22 @@ def test_environments(tmp_path):
 
 
 def test_policy(tmp_path):
-    figures = figures_of("policy", tmp_path, "--steps", "8192")
-    assert figures["train_steps"] == 8192
-    assert figures["seeds"] == 1
+    picture = tmp_path / "curves.png"
+    figures = figures_of("policy", tmp_path, "--steps", "16384", "--figure", str(picture))
+    assert figures["push_cube_seeds"] == figures["sac_seeds"] == figures["push_t_seeds"] == 1
+    assert figures["push_cube_steps"] == figures["sac_steps"] == 16384
     assert 0 <= figures["push_cube_success_2cm"] <= figures["push_cube_success_3cm"] <= 1
-    assert figures["push_cube_cpu_seconds"] > 0
+    assert 0 <= figures["sac_success_2cm"] <= figures["sac_success_3cm"] <= 1
+    assert 0 <= figures["push_t_success"] <= figures["push_t_success_3cm"] <= 1
+    assert 0 < figures["push_cube_cpu_seconds"] < figures["sac_cpu_seconds"]
+    assert figures["sac_cpu_seconds_lowest"] <= figures["sac_cpu_seconds"] <= figures["sac_cpu_seconds_highest"]
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.slow
+def test_limits(tmp_path):
+    """Paid for InfoGap alone, in 20,000 steps of each world; the benchmark's own length is 300,000."""
+    figures = figures_of("limits", tmp_path)
+    assert figures["violations"] == 0
+    assert 0.1 < figures["max_tip_speed_m_s"] <= figures["tip_speed_limit_m_s"]
+    assert figures["max_block_distance_m"] <= figures["workspace_radius_m"]

@@ -12,16 +12,17 @@ from stable_baselines3.common.env_checker import check_env as sb3_check
 
 import rsr.policies  # noqa: F401 (registers the environment)
 from rsr.errors import ScenarioError
-from rsr.policies.env import PushCubeEnv
-from rsr.policies.vec_env import PushCubeVecEnv
+from rsr.policies.env import PushEnv
+from rsr.policies.vec_env import PushVecEnv
 from rsr.scenarios.push_cube import task
+from rsr.scenarios.pushing import Starts
 from tests.push_samples import ScriptedPusher, push_cube
 
 ROOT = Path(__file__).parents[2]
 LATE = {"control_delay": 0.034, "cube_mass": 0.3, "table_friction": 0.2}
 
 
-def pushed(env: PushCubeEnv, seen: np.ndarray) -> list[tuple]:
+def pushed(env: PushEnv, seen: np.ndarray) -> list[tuple]:
     """Everything that an episode returns, step by step."""
     steps = []
     for _ in range(push_cube().episode_steps):
@@ -52,7 +53,7 @@ def test_made_with_parameters():
 
 
 def test_episode_is_truncated_and_tells_success():
-    env = PushCubeEnv()
+    env = PushEnv()
     seen, info = env.reset(seed=0)
     assert info == {"is_success": False}
     steps = pushed(env, seen)
@@ -72,8 +73,8 @@ def test_one_copy_of_the_vec_env_goes_the_same_way(noisy):
     1e-8 (measured, over a whole push); contact may amplify that, and float32 observations round at 1e-7. The sensors
     are seeded alike.
     """
-    single = PushCubeEnv(LATE, noisy=noisy)
-    batched = PushCubeVecEnv(push_cube(), push_cube().space.vector(LATE), 1, seed=5, stagger=False, noisy=noisy)
+    single = PushEnv(LATE, noisy=noisy)
+    batched = PushVecEnv(push_cube(), push_cube().space.vector(LATE), 1, seed=5, stagger=False, noisy=noisy)
     seen, _ = single.reset(seed=5)
     np.testing.assert_array_equal(batched.reset()[0], seen)
     for step in range(push_cube().episode_steps):
@@ -91,13 +92,13 @@ def test_one_copy_of_the_vec_env_goes_the_same_way(noisy):
 def test_every_copy_goes_the_way_of_a_single_env():
     """From the same starts, without noise; the tolerance is explained above."""
     starts = task.sample_starts(np.random.default_rng(8), 3)
-    with_world = PushCubeVecEnv(push_cube(), push_cube().space.vector(LATE), 3, stagger=False, noisy=False)
+    with_world = PushVecEnv(push_cube(), push_cube().space.vector(LATE), 3, stagger=False, noisy=False)
     with_world.reset()
     with_world.world.place(np.arange(3), starts)
-    singles = [PushCubeEnv(LATE, noisy=False) for _ in range(3)]
+    singles = [PushEnv(LATE, noisy=False) for _ in range(3)]
     for i, env in enumerate(singles):
         env.reset()
-        env.place(task.Starts(starts.qpos[i : i + 1], starts.target[i : i + 1]))
+        env.place(Starts(starts.qpos[i : i + 1], starts.target[i : i + 1]))
     seen = with_world.world.observation()
     for _ in range(60):
         action = ScriptedPusher().act(seen)
@@ -111,7 +112,7 @@ def test_every_copy_goes_the_way_of_a_single_env():
 
 
 def test_noise_is_in_the_observation_and_not_in_the_reward():
-    clear, noisy = PushCubeEnv(noisy=False), PushCubeEnv(noisy=True)
+    clear, noisy = PushEnv(noisy=False), PushEnv(noisy=True)
     true, _ = clear.reset(seed=2)
     measured, _ = noisy.reset(seed=2)
     joints, block = measured[:6] - true[:6], measured[12:15] - true[12:15]
@@ -159,4 +160,4 @@ def test_picture_or_a_clear_error(backend):
 
 
 def test_without_a_render_mode_there_is_no_picture():
-    assert PushCubeEnv().render() is None
+    assert PushEnv().render() is None

@@ -5,7 +5,8 @@ from rsr.policies.rollouts import recorded, run, starts_of
 from rsr.progress import ignore
 from rsr.randomness import generator
 from rsr.realities import CollectionPlan, Twin
-from rsr.scenarios.push_cube import kinematics, task
+from rsr.scenarios.push_cube import task
+from rsr.scenarios.pushing import kinematics
 from tests.push_samples import ScriptedPusher, push_cube
 
 

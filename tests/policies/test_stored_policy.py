@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -12,7 +13,7 @@ from rsr.scenarios.push_cube import task
 
 def policy(seed: int = 0) -> Policy:
     rng = np.random.default_rng(seed)
-    sizes = (task.OBSERVATION_SIZE, 8, 8, 2)
+    sizes = (task.TASK.observation_size, 8, 8, 2)
     layers = tuple(
         (rng.normal(size=(out, into)).astype(np.float32), rng.normal(size=out).astype(np.float32))
         for into, out in pairwise(sizes)
@@ -43,6 +44,24 @@ def test_actions_are_six_displacements_within_the_box():
     assert np.isfinite(action).all()
 
 
+def test_networks_of_sac_have_relu_between_the_layers_and_tanh_behind(tmp_path):
+    sac = replace(policy(), activation="relu", squashed=True)
+    (first, b1), (second, b2), (last, b3) = [(weight.T, bias) for weight, bias in sac.layers]
+    scaled = sac.normaliser(observations()).astype(np.float32)
+    by_hand = np.tanh(np.maximum(np.maximum(scaled @ first + b1, 0) @ second + b2, 0) @ last + b3)
+    np.testing.assert_allclose(sac.velocity(observations()), by_hand, atol=1e-6)
+    sac.save(tmp_path)
+    np.testing.assert_array_equal(Policy.load(tmp_path).act(observations()), sac.act(observations()))
+
+
+def test_policies_stored_before_there_was_a_choice_are_tanh_networks_with_a_clip(tmp_path):
+    policy().save(tmp_path)
+    card = json.loads((tmp_path / "policy.json").read_text())
+    del card["activation"], card["squashed"]
+    (tmp_path / "policy.json").write_text(json.dumps(card))
+    np.testing.assert_array_equal(Policy.load(tmp_path).act(observations()), policy().act(observations()))
+
+
 def test_one_observation_at_a_time_gives_the_same_actions():
     together = policy().act(observations())
     alone = np.concatenate([policy().act(row[None]) for row in observations()])
@@ -53,8 +72,8 @@ def test_wrong_width():
     with pytest.raises(PolicyError) as caught:
         policy().act(np.zeros((3, 20), np.float32))
     assert str(caught.value) == (
-        "policy for push_cube: got observations of width 20; expected 21 values (joints, fingertip, target, block and "
-        "their differences). Build observations with rsr.scenarios.push_cube.task.observation."
+        "policy for push_cube: got observations of width 20; expected 21 values (joints, fingertip, target, block, "
+        "target - block, block - fingertip). Build observations with rsr.scenarios.push_cube.task.observation."
     )
 
 
@@ -74,6 +93,12 @@ def test_cut_arrays(tmp_path, size):
     file = tmp_path / "policy.npz"
     file.write_bytes(file.read_bytes()[:size])
     with pytest.raises(PolicyError, match="Restore the folder with `dvc checkout`"):
+        Policy.load(tmp_path)
+
+
+def test_unknown_activation(tmp_path):
+    replace(policy(), activation="tan").save(tmp_path)
+    with pytest.raises(PolicyError, match="KeyError: 'tan'"):
         Policy.load(tmp_path)
 
 
@@ -101,5 +126,7 @@ def test_card_is_written_for_people(tmp_path):
         "scenario": "push_cube",
         "limit": 5.0,
         "layers": 3,
+        "activation": "tanh",
+        "squashed": False,
         "seed": 0,
     }

@@ -6,10 +6,11 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 
 from rsr.infogap import fit_infogap
 from rsr.policies import tool_plane
-from rsr.policies.env import PushCubeEnv
+from rsr.policies.env import PushEnv
 from rsr.policies.novelty import bonus_of
-from rsr.policies.vec_env import PushCubeVecEnv, ToolPlaneVecEnv
-from rsr.scenarios.push_cube import kinematics, task
+from rsr.policies.vec_env import PushVecEnv, ToolPlaneVecEnv
+from rsr.scenarios.push_cube import task
+from rsr.scenarios.pushing import kinematics
 from tests.push_samples import ScriptedPusher, push_cube
 
 
@@ -17,8 +18,8 @@ from tests.push_samples import ScriptedPusher, push_cube
 def make():
     opened = []
 
-    def build(count=3, **options) -> PushCubeVecEnv:
-        opened.append(PushCubeVecEnv(push_cube(), push_cube().space.nominal, count, **options))
+    def build(count=3, **options) -> PushVecEnv:
+        opened.append(PushVecEnv(push_cube(), push_cube().space.nominal, count, **options))
         return opened[-1]
 
     yield build
@@ -31,7 +32,7 @@ def still(count: int) -> np.ndarray:
 
 
 def test_types_and_shapes_are_those_of_the_dummy(make):
-    ours, dummy = make(2), DummyVecEnv([PushCubeEnv] * 2)
+    ours, dummy = make(2), DummyVecEnv([PushEnv] * 2)
     assert ours.observation_space == dummy.observation_space
     assert ours.action_space == dummy.action_space
     first, second = ours.reset(), dummy.reset()
@@ -88,7 +89,7 @@ def test_reward_is_the_tasks_reward_of_the_true_state(make):
 
 
 def test_seeds(make):
-    def course(env: PushCubeVecEnv) -> np.ndarray:
+    def course(env: PushVecEnv) -> np.ndarray:
         first = env.reset()
         return np.stack([first, *(env.step(ScriptedPusher().act(first))[0] for _ in range(5))])
 
@@ -146,7 +147,7 @@ def test_tool_plane_moves_the_fingertip_level_and_as_told(make):
     head = ToolPlaneVecEnv(env)
     assert head.action_space.shape == (2,)
     start = head.reset()[:, 6:9]
-    env.world._full[:, 1:3] += 1.0  # the cubes are out of the way
+    env.world._full[:, 3] += 5.0  # the cubes are out of the way, up in the air
     velocity = np.array([[0.0, 0.5]] * 8, np.float32)
     heights = [head.step(velocity)[0][:, 8] for _ in range(12)]
     moved = kinematics.fingertip(env.world.joints) - start
@@ -167,7 +168,7 @@ def test_infogap_pays_no_premium_far_from_the_workspace():
     shift = data + np.eye(14)[-1] * 0.02
     reward = fit_infogap(shift, data, data, 0.001, task_reward_std=0.1, rng=rng)
     assert reward.weight > 0
-    pay = bonus_of(reward)
+    pay = bonus_of(reward, task.TASK)
     np.testing.assert_allclose(pay(seen, action, after), reward.bonus(data), rtol=1e-4, atol=1e-6)
     flung = after.copy()
     flung[:, 12] += 1.0

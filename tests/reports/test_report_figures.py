@@ -16,7 +16,7 @@ from rsr.reports.parameters import in_prior_units, prior_interval
 from rsr.reports.success import wilson
 from rsr.reports.trajectories import rms_distance, spread
 from rsr.scenarios import load_scenario
-from rsr.scenarios.push_cube.task import CENTRE_M
+from rsr.scenarios.pushing.arm import CENTRE_M
 
 
 def test_shown_episodes_reach_from_best_to_worst():

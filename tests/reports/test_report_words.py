@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from rich.console import Console
 
+from rsr.config import dump_config
 from rsr.files import write_json
-from rsr.reports import chain_table, reality_name, summary_markdown, verdict_sentence
+from rsr.reports import chain_table, is_simulated, reality_name, summary_markdown, verdict_sentence
 
 ROW = {"iteration": 2, "gap_before": 0.020, "gap_after": 0.010, "success_sim": 0.9, "success_reality": 0.5}
 
@@ -87,3 +88,18 @@ def test_markdown_needs_metrics_and_receipts_alone(workspace):
 def test_markdown_before_anything_is_evaluated(workspace):
     workspace.metrics_path(1).unlink()
     assert "Nothing has been evaluated yet." in summary_markdown(workspace, 1)
+
+
+def test_a_stand_in_is_called_one_whatever_the_setting_says(workspace):
+    """What the session's card says counts: a robot may be a stand-in, too. Without a card, the settings must do."""
+    settings = workspace.settings()
+    robot = settings.model_copy(update={"reality": settings.reality.model_copy(update={"kind": "robot"})})
+    dump_config(robot, workspace.settings_path)
+    assert is_simulated(workspace) is is_simulated(workspace, 1) is True
+    card = workspace.session_dir(1) / "meta" / "rsr_card.json"
+    card.write_text(card.read_text().replace('"simulated": true', '"simulated": false'))
+    assert is_simulated(workspace) is False
+    card.unlink()
+    assert is_simulated(workspace) is False
+    dump_config(settings, workspace.settings_path)
+    assert is_simulated(workspace) is True

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rsr.scenarios.push_cube import kinematics, task
+from rsr.scenarios.push_cube import task
+from rsr.scenarios.pushing import kinematics
 from tests.push_samples import push_cube
 
 

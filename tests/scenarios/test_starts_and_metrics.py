@@ -78,7 +78,7 @@ def test_windows_cover_an_episode():
     begun = starts_of(scenario, Episode(0, time_s, values), "windows")
     assert [start.row for start in begun] == [10, 260, 510]
     assert {start.steps for start in begun} == {250}
-    np.testing.assert_allclose(begun[1].state[:2], wave[260], atol=1e-4)
+    np.testing.assert_allclose(begun[1].state[:2], wave[260], atol=2e-4)  # the noise
     np.testing.assert_allclose(begun[1].state[2:], [2 * np.cos(2 * 0.52), -np.sin(2 * 0.52)], atol=0.02)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rsr.scenarios import built_in_scenarios, load_scenario
-from rsr.scenarios.push_cube import kinematics
+from rsr.scenarios.pushing import kinematics
 from rsr.simulators import MujocoSimulator
 from rsr.simulators.mjx import MjxSimulator, check_gradients, check_parity, converged
 
@@ -42,6 +42,20 @@ def pushes(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, dict[str, 
     return states, actions, {"cube_mass": 0.15, "control_delay": 0.013, "contact_softness": 0.03}
 
 
+def pushes_of_a_t(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, dict[str, float]]:
+    """The finger starts beside the stem, at the bar's end or in the corner between them, and pushes for 0.4 s."""
+    block = np.array([0.36, 0.0]) + rng.uniform(-0.03, 0.03, (WINDOWS, 2))
+    zeros = np.zeros(WINDOWS)
+    away = np.resize([[-0.028, -0.035], [-0.063, 0.020], [-0.028, -0.0075], [-0.029, -0.055]], (WINDOWS, 2))
+    tip = np.concatenate([block + away, zeros[:, None] + 0.025], axis=1)
+    joints = kinematics.joints_for(tip)
+    pose = np.stack([*block.T, zeros + 0.0247, zeros + 1.0, zeros, zeros, zeros], axis=1)
+    path = tip[:, None] + np.linspace(0, 0.06, 8)[None, :, None] * np.array([1.0, 0.2, 0.0])
+    actions = np.stack([joints] * 3 + [kinematics.joints_for(path[:, step]) for step in range(8)], axis=1)
+    states = np.concatenate([pose, joints, np.zeros((WINDOWS, 12))], axis=1)
+    return states, actions, {"block_mass": 0.25, "control_delay": 0.013, "contact_softness": 0.03}
+
+
 def tosses(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, dict[str, float]]:
     """The cube lands turning. C nails a centre of mass to the origin that is within 1 um of it, hence the offsets."""
     turned = rng.normal(size=(WINDOWS, 4))
@@ -57,7 +71,7 @@ def swings(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, dict[str, 
     return states, rng.normal(size=(WINDOWS, history + 20, 2)), {"torque_delay": 0.003}
 
 
-MAKERS = {"push_cube": pushes, "cube_toss": tosses, "double_pendulum": swings}
+MAKERS = {"push_cube": pushes, "push_t": pushes_of_a_t, "cube_toss": tosses, "double_pendulum": swings}
 
 
 @pytest.fixture(scope="module")

@@ -27,17 +27,21 @@ def kl_kde(
 
     Args:
         real, simulated: [n, d] and [m, d]; n = m and row i from the same (s, a) if paired.
-        paired: False for independent samples: leave-one-out in p.
+        paired: False for independent samples: leave-one-out in p. Whiten such data first (`whitened`).
         skew: alpha of KL(p || (1 - alpha) q + alpha p), 0 <= alpha < 1. It is zero where KL is, and never exceeds
             log(1 / alpha) (3.0 nats for 0.05), so that one wild row cannot run away with the weight; 0 is plain KL.
     """
     where = "KL of the InfoGap term"
-    within(skew, 0.0, 1.0, f"{where}: skew")
     real = matrix(real, f"{where}: real", columns=scaler.columns, at_least=2)
     simulated = matrix(simulated, f"{where}: simulated", columns=scaler.columns, at_least=2)
     if paired:
         same_shape(real, simulated, where)
-    p, q = scaler(real), scaler(simulated)
+    return kde_of_standardised(scaler(real), scaler(simulated), paired=paired, skew=skew)
+
+
+def kde_of_standardised(p: np.ndarray, q: np.ndarray, *, paired: bool, skew: float) -> float:
+    """`kl_kde` of samples [n, d] and [m, d] in whatever units the kernels are to be round in."""
+    within(skew, 0.0, 1.0, "KL of the InfoGap term: skew")
     bandwidth = min(len(p), len(q)) ** (-1 / (p.shape[1] + 4))
     log_ratio = _log_ratio(p / bandwidth, q / bandwidth, leave_one_out=not paired)
     return float(-_skewed(log_ratio, skew).mean())
@@ -55,9 +59,13 @@ def kl_conditional_gaussian(
         real, simulated: [n, d], paired.
         relative_std: assumed spread of s' given (s, a), as a share of each column's standard deviation.
     """
+    return conditional_of_standardised(scaler(real), scaler(simulated), relative_std)
+
+
+def conditional_of_standardised(p: np.ndarray, q: np.ndarray, relative_std: float = 0.3) -> float:
+    """`kl_conditional_gaussian` of samples [n, d] in units of their standard deviations."""
     where = "conditional Gaussian KL"
     within(relative_std, 1e-6, np.inf, f"{where}: relative_std")
-    p, q = scaler(real), scaler(simulated)
     same_shape(p, q, where)
     return float(0.5 * np.square((p - q) / relative_std).sum(axis=1).mean())
 

@@ -34,7 +34,7 @@ def joints_for(tip: np.ndarray, pitch: np.ndarray | float = np.pi / 2) -> np.nda
     Args:
         pitch: angle of the tool below the horizontal; pi / 2 points straight down.
     """
-    x, y, z = np.moveaxis(np.asarray(tip, float), -1, 0)
+    x, y, z = np.moveaxis(tip, -1, 0)
     radius = np.hypot(x, y) - TOOL_M * np.cos(pitch)
     height = z + TOOL_M * np.sin(pitch) - SHOULDER_HEIGHT_M
     cosine = (radius**2 + height**2 - UPPER_ARM_M**2 - FOREARM_M**2) / (2 * UPPER_ARM_M * FOREARM_M)

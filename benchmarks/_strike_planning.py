@@ -1,0 +1,104 @@
+"""Rollouts and plans of strikes, hybrid against MuJoCo: the second half of `benchmarks/clash.py`.
+
+Both simulators know the same ten strikes: MuJoCo by grid search, the hybrid by adaptation. Targets are where other
+strikes came to rest, so they can be reached.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from _common import Figure, best_seconds_in_turn
+
+from rsr.clash import Surrogate, adapt, fit_sliding
+from rsr.clash.bases import grid_search
+from rsr.clash.hybrid import HybridStrikes
+from rsr.clash.planning import Rollouts, plan, turn_between
+from rsr.randomness import generator
+from rsr.realities.strikes import TUNING_SEEDS, StrikeStandIn
+from rsr.scenarios.strike import RecordedStrikes, Shape, Strikes, sample_strikes
+from rsr.simulators.strike_rollouts import FastRollout, PlainRollout
+from rsr.simulators.strikes import Collider
+
+FITTED, POPULATION, REPEATS = 10, 60, 5
+
+
+def planned_on(shape: Shape, surrogate: Surrogate, seed: int, targets: int) -> dict[str, float]:
+    """Plan with both simulators and carry the plans out on one stand-in; means over its targets."""
+    stand_in = StrikeStandIn(shape, seed)
+    recorded = stand_in.record(FITTED + targets)
+    hybrid, mujoco, _ = simulators(shape, surrogate, recorded.take(slice(0, FITTED)), seed)
+    rows = []
+    for number in range(targets):
+        target = recorded.rest[FITTED + number]
+        for name, rollouts in (("hybrid", hybrid), ("mujoco", mujoco)):
+            start_s = time.perf_counter()
+            found = plan(shape, rollouts, target, seed=number)
+            took_s = time.perf_counter() - start_s
+            far_m, turned_rad = carried_out(stand_in, found.strike, target, seed, number)
+            rows.append((name, far_m, turned_rad, took_s, found.cost))
+    columns = ("position_m", "orientation_rad", "seconds", "cost")
+    return {
+        f"{column}_{name}": float(np.mean([row[place] for row in rows if row[0] == name]))
+        for name in ("hybrid", "mujoco")
+        for place, column in enumerate(columns, start=1)
+    }
+
+
+def simulators(
+    shape: Shape, surrogate: Surrogate, few: RecordedStrikes, seed: int
+) -> tuple[Rollouts, Rollouts, np.ndarray]:
+    """Hybrid and MuJoCo from the same strikes, and MuJoCo's parameters."""
+    model = adapt(surrogate, few, seed)
+    sliding = fit_sliding(shape, few)
+    params = grid_search(Collider(shape), few, None if sliding is None else sliding.friction, seed)
+    return HybridStrikes(model), PlainRollout(shape, params), params
+
+
+def carried_out(
+    stand_in: StrikeStandIn, strike: Strikes, target: np.ndarray, seed: int, number: int
+) -> tuple[float, float]:
+    """Mean distance (m) and turn (rad) from the target over some repetitions, each with the stand-in's scatter."""
+    again = strike.take(np.zeros(REPEATS, int))
+    rests = stand_in.strike(again, generator(seed, "carry out", number)).rest
+    distance = np.linalg.norm(rests[:, :2] - target[:2], axis=1)
+    return float(distance.mean()), float(np.abs(turn_between(rests[:, 2], target[2])).mean())
+
+
+def planning_summary(name: str, rows: list[dict[str, float]]) -> dict[str, Figure]:
+    mean = {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}
+    return {
+        f"plan_position_mm_{name}_hybrid": 1000 * mean["position_m_hybrid"],
+        f"plan_position_mm_{name}_mujoco": 1000 * mean["position_m_mujoco"],
+        f"plan_position_ratio_{name}": mean["position_m_hybrid"] / mean["position_m_mujoco"],
+        f"plan_orientation_rad_{name}_hybrid": mean["orientation_rad_hybrid"],
+        f"plan_orientation_rad_{name}_mujoco": mean["orientation_rad_mujoco"],
+        f"plan_cost_mm2_{name}_hybrid": 1e6 * mean["cost_hybrid"],
+        f"plan_cost_mm2_{name}_mujoco": 1e6 * mean["cost_mujoco"],
+        f"speedup_planning_{name}": mean["seconds_mujoco"] / mean["seconds_hybrid"],
+    }
+
+
+def speed_figures(shape: Shape, surrogate: Surrogate) -> dict[str, Figure]:
+    """Wall times of rollouts and plans, taken in turn in one process with one thread."""
+    recorded = StrikeStandIn(shape, TUNING_SEEDS[0]).record(FITTED + 1)
+    hybrid, plain, params = simulators(shape, surrogate, recorded.take(slice(0, FITTED)), 0)
+    fast = FastRollout(shape, params, at_once=POPULATION, threads=1)
+    strikes = sample_strikes(shape, POPULATION, generator(0, "speed"))
+    one = [strikes.take(slice(row, row + 1)) for row in range(5)]
+    single = best_seconds_in_turn([lambda s=s: [s(strike) for strike in one] for s in (hybrid, plain, fast)], 5)
+    batched = best_seconds_in_turn([lambda s=s: s(strikes) for s in (hybrid, plain, fast)], 3)
+    target = recorded.rest[FITTED]
+    planning = best_seconds_in_turn([lambda s=s: plan(shape, s, target) for s in (hybrid, plain, fast)], 1)
+    return {
+        "speedup_strike_single": single[1] / single[0],
+        "speedup_strike_single_fast": single[2] / single[0],
+        "speedup_strike_batched_plain": batched[1] / batched[0],
+        "speedup_strike_batched": batched[2] / batched[0],
+        "speedup_planning": planning[1] / planning[0],
+        "speedup_planning_fast": planning[2] / planning[0],
+        "hybrid_strike_ms_single": 1000 * single[0] / len(one),
+        "hybrid_strike_ms_batched": 1000 * batched[0] / POPULATION,
+        "hybrid_plan_ms": 1000 * planning[0],
+    }

@@ -1,0 +1,61 @@
+"""The contact frame: axes along the inward normal and across it, velocities in shares of the striking speed.
+
+In this frame a strike and its mirror image are one and the same, and what is left to learn is small and smooth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rsr.scenarios.strike import Shape, Strikes
+
+MIRROR = np.array([1.0, -1.0, -1.0])
+"""What a mirror does to (along the normal, across it, turning)."""
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """N strikes as the contact sees them.
+
+    Args:
+        speed_m_s, angle_rad: [N], as in `Strikes`.
+        across, along: [N], impact point from the centre of mass, in radii of gyration, across and along the normal.
+        facing_rad: [N], direction of the struck place on the block, from the mirror's axis.
+    """
+
+    speed_m_s: np.ndarray
+    angle_rad: np.ndarray
+    across: np.ndarray
+    along: np.ndarray
+    facing_rad: np.ndarray
+
+    def mirrored(self, where: np.ndarray | bool = True) -> Geometry:
+        """Mirror the strikes of the rows in `where`."""
+        sign = np.where(where, -1.0, 1.0)
+        return Geometry(self.speed_m_s, sign * self.angle_rad, sign * self.across, self.along, sign * self.facing_rad)
+
+
+def geometry_of(shape: Shape, strikes: Strikes) -> Geometry:
+    across = (strikes.point_m * _tangent(strikes)).sum(axis=1) / shape.gyration_m
+    along = (strikes.point_m * strikes.normal).sum(axis=1) / shape.gyration_m
+    return Geometry(strikes.speed_m_s, strikes.angle_rad, across, along, shape.facing(strikes.normal))
+
+
+def to_contact(shape: Shape, strikes: Strikes, motion: np.ndarray) -> np.ndarray:
+    """Turn velocities [N, 3] (m/s, m/s, rad/s) of the block's frame into shares of the striking speed."""
+    scaled = motion / strikes.speed_m_s[:, None]
+    along = (scaled[:, :2] * strikes.normal).sum(axis=1)
+    across = (scaled[:, :2] * _tangent(strikes)).sum(axis=1)
+    return np.column_stack([along, across, shape.gyration_m * scaled[:, 2]])
+
+
+def from_contact(shape: Shape, strikes: Strikes, shares: np.ndarray) -> np.ndarray:
+    """Undo `to_contact`."""
+    plane = shares[:, :1] * strikes.normal + shares[:, 1:2] * _tangent(strikes)
+    return strikes.speed_m_s[:, None] * np.column_stack([plane, shares[:, 2] / shape.gyration_m])
+
+
+def _tangent(strikes: Strikes) -> np.ndarray:
+    return np.column_stack([-strikes.normal[:, 1], strikes.normal[:, 0]])

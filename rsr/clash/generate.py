@@ -1,0 +1,164 @@
+"""Strikes simulated by the hundred thousand, in shards: what was interrupted goes on. Equal seeds, equal bytes."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from rsr.errors import WorkspaceError
+from rsr.files import DAMAGED, read_arrays, read_json, write_arrays, write_json
+from rsr.progress import Advance, ignore
+from rsr.randomness import generator
+from rsr.scenarios.strike import PARAMETERS, Definition, Shape, Strikes, sample_strikes
+from rsr.simulators.strikes import Collider
+
+VERSION = 1
+SHARD = 5000
+PAIRS = 100_000
+
+_FRICTION = ((0.05, 1.0), (0.02, 1.0))
+_DAMPING = (0.1, 3.0)
+_DAMPING_LOG = ((0.05, 3.0), (0.1, 3.0))
+"""Table I. Uniform damping ratios hardly ever rebound: half of the pairs draws logarithms, and from lower on."""
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Simulated strikes with the parameters they were simulated with.
+
+    Args:
+        params: [N, 4], in the order of `PARAMETERS`.
+        after, moved: [N, 3], see `rsr.simulators.strikes.Impacts`.
+        table_one: [N], True where the parameters are drawn as the paper does.
+    """
+
+    strikes: Strikes
+    params: np.ndarray
+    after: np.ndarray
+    moved: np.ndarray
+    table_one: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.strikes)
+
+    def take(self, rows: np.ndarray | slice) -> Pairs:
+        rest = (getattr(self, name)[rows] for name in ("params", "after", "moved", "table_one"))
+        return Pairs(self.strikes.take(rows), *rest)
+
+
+def generate_pairs(
+    shape: Shape,
+    folder: Path,
+    pairs: int = PAIRS,
+    seed: int = 0,
+    advance: Advance = ignore,
+    definition: Definition | None = None,
+    threads: int = 0,
+) -> Path:
+    """Fill a folder with shards of simulated strikes; shards that are whole already are kept."""
+    definition = Definition() if definition is None else definition
+    _claim(folder, _card(shape, definition, pairs, seed))
+    collide = Collider(shape, definition, threads=threads)
+    shards = range(-(-pairs // SHARD))
+    for shard in shards:
+        path = folder / f"shard-{shard:03d}.npz"
+        if _read(path) is None:
+            count = min(SHARD, pairs - shard * SHARD)
+            write_arrays(path, _simulate(shape, collide, count, generator(seed, "strikes", shard)))
+        advance((shard + 1) / len(shards), f"{min((shard + 1) * SHARD, pairs):,} of {pairs:,} strikes")
+    return folder
+
+
+def load_pairs(folder: Path) -> Pairs:
+    """Read all shards of a folder."""
+    try:
+        card = read_json(folder / "card.json")
+        shards = [_read(folder / f"shard-{shard:03d}.npz") for shard in range(-(-card["pairs"] // SHARD))]
+    except DAMAGED as error:
+        raise _refused(folder, str(error), "a folder that `rsr clash data` made") from error
+    whole = [shard for shard in shards if shard is not None]
+    if len(whole) < len(shards):
+        raise _refused(folder, f"{len(whole)} whole shards of {len(shards)}", "all of them")
+    columns = {name: np.concatenate([shard[name] for shard in whole]) for name in whole[0]}
+    strikes = Strikes(*(columns.pop(name) for name in Strikes.__annotations__))
+    return Pairs(strikes, **columns)
+
+
+def load_shape_of(folder: Path) -> Shape:
+    """Read which shape a folder of strikes is about."""
+    try:
+        return shape_from(read_json(folder / "card.json")["shape"])
+    except DAMAGED as error:
+        raise _refused(folder, str(error), "a folder that `rsr clash data` made") from error
+
+
+def _simulate(shape: Shape, collide: Collider, count: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    strikes = sample_strikes(shape, count, rng)
+    table_one = np.arange(count) % 2 == 0
+    params = _draw_params(table_one, rng)
+    impacts = collide(strikes, params, phase=rng.uniform(0, 1, count))
+    kept = impacts.parted
+    columns = {name: getattr(strikes, name) for name in Strikes.__annotations__}
+    columns |= {"params": params, "after": impacts.after, "moved": impacts.moved, "table_one": table_one}
+    return {name: column[kept] for name, column in columns.items()}
+
+
+def _draw_params(table_one: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    count = len(table_one)
+    friction = [rng.uniform(*bounds, count) for bounds in _FRICTION]
+    uniform = [rng.uniform(*_DAMPING, count) for _ in range(2)]
+    logarithmic = [np.exp(rng.uniform(np.log(low), np.log(high), count)) for low, high in _DAMPING_LOG]
+    damping = [np.where(table_one, *pair) for pair in zip(uniform, logarithmic, strict=True)]
+    return np.column_stack(friction + damping)
+
+
+def shape_card(shape: Shape) -> dict:
+    """Describe a shape for JSON; `Shape` is made from it again."""
+    card = {"name": shape.name, "outline": shape.outline.round(9).tolist(), "struck": list(shape.struck)}
+    return card | {"height_m": shape.height_m, "mass_kg": shape.mass_kg}
+
+
+def shape_from(card: dict) -> Shape:
+    outline = np.array(card["outline"])
+    return Shape(card["name"], outline, tuple(card["struck"]), card["height_m"], card["mass_kg"])
+
+
+def _card(shape: Shape, definition: Definition, pairs: int, seed: int) -> dict:
+    described = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(definition).items()}
+    return {
+        "version": VERSION,
+        "pairs": pairs,
+        "seed": seed,
+        "shape": shape_card(shape),
+        "definition": described,
+        "parameters": list(PARAMETERS.names),
+    }
+
+
+def _claim(folder: Path, card: dict) -> None:
+    """Write the card, or see that the one that is there says the same."""
+    path = folder / "card.json"
+    if not path.exists():
+        write_json(path, card)
+        return
+    try:
+        there = read_json(path)
+    except DAMAGED as error:
+        raise _refused(folder, f"a card.json that cannot be read: {error}", "that of these strikes") from error
+    other = [key for key in card if card[key] != there.get(key)]
+    if other:
+        raise _refused(folder, f"strikes with another {', '.join(other)}", "those that were asked for, or none")
+
+
+def _read(path: Path) -> dict[str, np.ndarray] | None:
+    try:
+        return read_arrays(path)
+    except DAMAGED:
+        return None
+
+
+def _refused(folder: Path, got: str, expected: str) -> WorkspaceError:
+    next_step = "Name another folder, or remove this one and run `rsr clash data` again."
+    return WorkspaceError(got=got, expected=expected, where=str(folder), next_step=next_step)

@@ -1,0 +1,107 @@
+"""All ways to predict strikes from a few recorded ones, side by side; each is a function to velocities after."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rsr.clash.bases import Base, analytic_base, grid_search, mujoco_base, no_base, surrogate_base, untrained_base
+from rsr.clash.finetuning import finetune, finetune_gated
+from rsr.clash.identification import identify, identify_as_paper
+from rsr.clash.prediction import correct
+from rsr.clash.presets import PRESETS
+from rsr.clash.surrogate import Surrogate
+from rsr.scenarios.strike import RecordedStrikes
+from rsr.simulators.strikes import Collider
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What the methods are given.
+
+    Args:
+        surrogates: by name of their preset.
+        ground_friction: known from how blocks slid, or None.
+    """
+
+    surrogates: dict[str, Surrogate]
+    recorded: RecordedStrikes
+    ground_friction: float | None
+    seed: int = 0
+
+    @property
+    def default(self) -> Surrogate:
+        return self.surrogates["default"]
+
+
+def _adapted(bench: Bench) -> Base:
+    return correct(bench.default.shape, _identified(bench), bench.recorded)
+
+
+def _identified(bench: Bench) -> Base:
+    found = identify(bench.default, bench.recorded, bench.ground_friction, bench.seed)
+    return surrogate_base(bench.default, found.values)
+
+
+def _grid(bench: Bench) -> Base:
+    collide = Collider(bench.default.shape)
+    return mujoco_base(collide, grid_search(collide, bench.recorded, bench.ground_friction, bench.seed))
+
+
+def _grid_corrected(bench: Bench) -> Base:
+    return correct(bench.default.shape, _grid(bench), bench.recorded)
+
+
+def _analytic(bench: Bench) -> Base:
+    return analytic_base(bench.default.shape, bench.recorded, bench.ground_friction)
+
+
+def _analytic_corrected(bench: Bench) -> Base:
+    return correct(bench.default.shape, _analytic(bench), bench.recorded)
+
+
+def _residual_alone(bench: Bench) -> Base:
+    strengths = (1.0, 2.0, 4.0, 8.0)
+    return correct(bench.default.shape, no_base, bench.recorded, strengths)
+
+
+def _untrained(bench: Bench) -> Base:
+    return untrained_base(bench.default.shape, bench.recorded, PRESETS["default"], seed=bench.seed)
+
+
+def _untrained_normalised(bench: Bench) -> Base:
+    return untrained_base(bench.default.shape, bench.recorded, PRESETS["normalised"], seed=bench.seed)
+
+
+def _finetuned(bench: Bench) -> Base:
+    found = identify(bench.default, bench.recorded, bench.ground_friction, bench.seed).values
+    return surrogate_base(finetune_gated(bench.default, bench.recorded, found)[0], found)
+
+
+def _as_paper(preset: str) -> Callable[[Bench], Base]:
+    def method(bench: Bench) -> Base:
+        surrogate = bench.surrogates[preset]
+        found = identify_as_paper(surrogate, bench.recorded, bench.ground_friction).values
+        return surrogate_base(finetune(surrogate, bench.recorded, found), found)
+
+    return method
+
+
+METHODS: dict[str, Callable[[Bench], Base]] = {
+    "adapted": _adapted,
+    "identified": _identified,
+    "finetuned": _finetuned,
+    "paper": _as_paper("paper"),
+    "paper_normalised": _as_paper("normalised"),
+    "mujoco_grid": _grid,
+    "mujoco_grid_residual": _grid_corrected,
+    "analytic": _analytic,
+    "analytic_residual": _analytic_corrected,
+    "residual_alone": _residual_alone,
+    "untrained": _untrained,
+    "untrained_normalised": _untrained_normalised,
+}
+"""`adapted` is the default of `rsr clash adapt`; the others are there to compare. `paper`: its recipe as it stands."""
+
+NEEDS = {"paper": "paper", "paper_normalised": "normalised"}
+"""The preset of the surrogate that a method needs, where it is not `default`."""

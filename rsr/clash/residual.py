@@ -1,0 +1,197 @@
+"""What a base model leaves over, as a Gaussian process in the contact frame; leaving strikes out decides its strength.
+
+Whatever happens between two blocks in the plane acts at the impact point: an impulse along the normal and one across
+it explain all three numbers of the block's motion (momentum, no law of contact). So the process is mostly of two
+impulses, with a little of the ground: friction along the motion that does not grow with speed, and a rest that is free.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+
+from rsr.clash.frame import MIRROR, Geometry, geometry_of
+from rsr.scenarios.strike import Shape, Strikes
+
+_CONSTANT, _LINEAR, _LOCAL, _PROPORTIONAL = 0.15, 0.06, 0.05, 0.10
+"""Prior standard deviations of an impulse, in shares of the striking speed; the last in shares of what the base has."""
+_GROUND, _FREE = 0.2, 0.3
+"""Prior standard deviations of ground friction, and of the free rest in shares of an impulse's."""
+_LENGTHS = np.array([1.0, 1.0, 1.5, 2.0])
+_FLIP = np.array([-1.0, -1.0, -1.0, 1.0])
+_SLOW_M_S = 0.3
+STRENGTHS = (0.0, 0.25, 0.5, 1.0, 2.0)
+NOISES = (0.01, 0.015, 0.02, 0.03, 0.045, 0.07, 0.1)
+_TEMPER = 0.5
+"""Ten strikes that are left out in turn are not ten independent witnesses: their log-likelihood counts half."""
+_NEGLIGIBLE = 0.01
+_Z90 = 1.6449
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the process knows of N strikes.
+
+    Args:
+        features: [N, 4]. base: [N, 3], what the base predicts, contact frame, shares of the striking speed.
+        levers: [N, 3, 3], motion by a unit of (normal impulse, impulse across, ground friction).
+        speeds: [N], m/s.
+    """
+
+    features: np.ndarray
+    base: np.ndarray
+    levers: np.ndarray
+    speeds: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+
+def seen(shape: Shape, strikes: Strikes, base: np.ndarray) -> Seen:
+    geometry = geometry_of(shape, strikes)
+    levers = np.zeros((len(strikes), 3, 3))
+    levers[:, 0, 0] = levers[:, 1, 1] = 1
+    levers[:, 2, 0], levers[:, 2, 1] = -geometry.across, geometry.along
+    length = np.maximum(np.linalg.norm(base, axis=1), 1e-6)
+    levers[:, :, 2] = base * (_SLOW_M_S / strikes.speed_m_s / length)[:, None]
+    return Seen(features_of(geometry), base, levers, strikes.speed_m_s)
+
+
+@dataclass(frozen=True)
+class Residual:
+    """A fitted process: an average over strengths and noises, each as likely as it makes strikes that were left out.
+
+    Args:
+        known: the N strikes it was fitted to. residuals: [N, 3], what the base left over.
+        mirrored: whether the mirror image of a strike is as good as the strike.
+        mixture: [K, 3], strength (prior standard deviation in units of the usual one; 0: the base alone), noise of one
+            measurement in shares of the striking speed, and weight.
+        widening: by how much intervals are widened, so that strikes left out are inside as often as they say.
+    """
+
+    known: Seen
+    residuals: np.ndarray
+    mirrored: bool
+    mixture: np.ndarray
+    widening: float = 1.0
+
+    @property
+    def strength(self) -> float:
+        """Strength, averaged over the mixture."""
+        return float(self.mixture[:, 0] @ self.mixture[:, 2])
+
+    def predict(self, at: Seen) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and standard deviation [M, 3] of what to add to the base, and that of a measurement about it."""
+        cross = covariance(at, self.known, self.mirrored)
+        prior = variance(at, self.mirrored)
+        means, variances = [], []
+        for strength, noise, _ in self.mixture:
+            inverse = np.linalg.inv(self._noisy(strength, noise))
+            gain = strength**2 * cross @ inverse
+            explained = strength**2 * (gain * cross).sum(axis=1).reshape(-1, 3)
+            means.append((gain @ self.residuals.ravel()).reshape(-1, 3))
+            left = np.maximum(strength**2 * prior - explained, 0)
+            variances.append(left + _noise_variance(noise, at.speeds)[:, None])
+        weights = self.mixture[:, 2, None, None]
+        mean = (weights * means).sum(axis=0)
+        spread = (weights * (np.array(variances) + (np.array(means) - mean) ** 2)).sum(axis=0)
+        return mean, self.widening * np.sqrt(spread)
+
+    def mean(self, at: Seen) -> np.ndarray:
+        """What to add to the base, [M, 3], without the uncertainty: for planners, which ask often."""
+        return (covariance(at, self.known, self.mirrored) @ self._weights).reshape(-1, 3)
+
+    def left_out(self, strength: float, noise: float) -> tuple[np.ndarray, np.ndarray]:
+        """Errors [N, 3] and their covariances [N, 3, 3] of each strike, predicted from all others."""
+        inverse = np.linalg.inv(self._noisy(strength, noise))
+        rows = np.arange(3 * len(self.known)).reshape(-1, 3)
+        covariances = np.linalg.inv(inverse[rows[:, :, None], rows[:, None, :]])
+        pulls = (inverse @ self.residuals.ravel()).reshape(-1, 3)
+        return np.einsum("nij,nj->ni", covariances, pulls), covariances
+
+    def _noisy(self, strength: float, noise: float) -> np.ndarray:
+        prior = strength**2 * covariance(self.known, self.known, self.mirrored)
+        return prior + np.diag(np.repeat(_noise_variance(noise, self.known.speeds), 3))
+
+    @cached_property
+    def _weights(self) -> np.ndarray:
+        solved = [
+            share * strength**2 * np.linalg.solve(self._noisy(strength, noise), self.residuals.ravel())
+            for strength, noise, share in self.mixture
+        ]
+        return np.sum(solved, axis=0)
+
+
+def fit_residual(
+    shape: Shape, strikes: Strikes, base: np.ndarray, wanted: np.ndarray, strengths: tuple[float, ...] = STRENGTHS
+) -> Residual:
+    """Fit to N strikes.
+
+    Args:
+        base, wanted: [N, 3], predicted and measured, contact frame, shares of the striking speed.
+    """
+    grid = np.array([(strength, noise, 1.0) for strength, noise in product(strengths, NOISES)])
+    trial = Residual(seen(shape, strikes, base), wanted - base, shape.axis_rad is not None, grid)
+    surprises = np.array([_surprise(*trial.left_out(strength, noise)) for strength, noise, _ in grid])
+    grid[:, 2] = np.exp(-_TEMPER * (surprises - surprises.min()))
+    kept = grid[grid[:, 2] > _NEGLIGIBLE * grid[:, 2].max()]
+    kept[:, 2] /= kept[:, 2].sum()
+    errors, covariances = trial.left_out(*kept[kept[:, 2].argmax(), :2])
+    stds = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
+    widening = float(np.clip(np.quantile(np.abs(errors / stds), 0.9) / _Z90, 1.0, 1.5))
+    return Residual(trial.known, trial.residuals, trial.mirrored, kept, widening)
+
+
+def features_of(geometry: Geometry) -> np.ndarray:
+    """Inputs [N, 4] of about one: place, direction of the surface, direction of the strike, speed."""
+    facing, angle = geometry.facing_rad / (np.pi / 4), geometry.angle_rad / (np.pi / 18)
+    return np.column_stack([geometry.across / 0.7, facing, angle, (geometry.speed_m_s - 0.5) / 0.2])
+
+
+def covariance(a: Seen, b: Seen, mirrored: bool) -> np.ndarray:
+    """Prior covariance [3 N, 3 M] of residuals, of unit strength."""
+    kernels = _kernels(a.features[:, None], b.features[None], mirrored)
+    total = np.zeros((len(a), 3, len(b), 3))
+    for output, kernel in enumerate(kernels):
+        total[:, output, :, output] += _FREE**2 * kernel
+        if output < 2:
+            impulse = kernel + _PROPORTIONAL**2 * np.outer(a.base[:, output], b.base[:, output])
+            total += a.levers[:, :, None, None, output] * impulse[:, None, :, None] * b.levers[None, None, :, :, output]
+    total += _GROUND**2 * a.levers[:, :, None, None, 2] * b.levers[None, None, :, :, 2]
+    return total.reshape(3 * len(a), 3 * len(b))
+
+
+def variance(at: Seen, mirrored: bool) -> np.ndarray:
+    """Diagonal of `covariance`, [N, 3]."""
+    kernels = np.stack(_kernels(at.features, at.features, mirrored), axis=1)
+    impulses = kernels[:, :2] + _PROPORTIONAL**2 * at.base[:, :2] ** 2
+    straight = (at.levers[:, :, :2] ** 2 * impulses[:, None, :]).sum(axis=2)
+    return straight + _FREE**2 * kernels + _GROUND**2 * at.levers[:, :, 2] ** 2
+
+
+def _kernels(a: np.ndarray, b: np.ndarray, mirrored: bool) -> list[np.ndarray]:
+    """One kernel an output. With a mirror: of functions of the output's parity alone, f(mirror image) = parity f."""
+    plain = _smooth(a, b)
+    if not mirrored:
+        return [plain] * 3
+    flipped = _smooth(a, b * _FLIP)
+    return [(plain + parity * flipped) / np.sqrt(2) for parity in MIRROR]
+
+
+def _smooth(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    apart = (((a - b) / _LENGTHS) ** 2).sum(axis=-1)
+    return _CONSTANT**2 + _LINEAR**2 * (a * b).sum(axis=-1) + _LOCAL**2 * np.exp(-apart / 2)
+
+
+def _noise_variance(noise: float, speed_m_s: np.ndarray) -> np.ndarray:
+    """Motion capture errs by m/s, strikes differ by shares: slow strikes are noisier, as seen from their speed."""
+    return noise**2 * (1 + (_SLOW_M_S / speed_m_s) ** 2) / 2
+
+
+def _surprise(errors: np.ndarray, covariances: np.ndarray) -> float:
+    """Negative log-likelihood of strikes that were left out."""
+    squares = np.einsum("ni,nij,nj->", errors, np.linalg.inv(covariances), errors)
+    return float(0.5 * squares + 0.5 * np.linalg.slogdet(covariances)[1].sum())

@@ -1,0 +1,88 @@
+"""Surrogates and adapted models on disk: JSON and byte-stable arrays, nothing pickled."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from rsr.clash.adaptation import Adapted
+from rsr.clash.bases import surrogate_base
+from rsr.clash.generate import shape_card, shape_from
+from rsr.clash.identification import Identified
+from rsr.clash.prediction import Corrected
+from rsr.clash.presets import Preset
+from rsr.clash.residual import Residual, Seen
+from rsr.clash.sliding import SlidingModel
+from rsr.clash.surrogate import Surrogate, new_surrogate
+from rsr.errors import CalibrationError
+from rsr.files import DAMAGED, read_arrays, read_json, write_arrays, write_json
+from rsr.scenarios.strike import PARAMETERS
+
+VERSION = 1
+
+
+def save_surrogate(folder: Path, surrogate: Surrogate, evidence: dict[str, float] | None = None) -> None:
+    """Write `surrogate.json` and `surrogate.npz`; equal weights give equal bytes."""
+    weights = {name: value.numpy() for name, value in surrogate.network.state_dict().items()}
+    write_arrays(folder / "surrogate.npz", weights)
+    card = {"version": VERSION, "preset": asdict(surrogate.preset), "shape": shape_card(surrogate.shape)}
+    write_json(folder / "surrogate.json", card | {"held_out": evidence or {}})
+
+
+def load_surrogate(folder: Path) -> Surrogate:
+    try:
+        card = read_json(folder / "surrogate.json")
+        weights = {name: torch.as_tensor(value) for name, value in read_arrays(folder / "surrogate.npz").items()}
+        surrogate = new_surrogate(shape_from(card["shape"]), Preset(**card["preset"]))
+        surrogate.network.load_state_dict(weights)
+    except (*DAMAGED, RuntimeError) as error:
+        raise _damaged(folder, error, "surrogate.json and surrogate.npz", "train") from error
+    surrogate.network.requires_grad_(False)
+    return surrogate
+
+
+def save_adapted(folder: Path, model: Adapted) -> None:
+    """Write the surrogate, `adapted.json` and `adapted.npz`: all that a prediction needs."""
+    save_surrogate(folder, model.surrogate)
+    residual = model.collision.residual
+    arrays = {name: getattr(residual.known, name) for name in Seen.__annotations__}
+    write_arrays(folder / "adapted.npz", arrays | {"residuals": residual.residuals, "mixture": residual.mixture})
+    card = {
+        "version": VERSION,
+        "parameters": PARAMETERS.mapping(model.identified.values),
+        "parameter_spread": PARAMETERS.mapping(model.identified.spread),
+        "loss": model.identified.loss,
+        "mirrored": residual.mirrored,
+        "widening": residual.widening,
+        "sliding": None if model.sliding is None else asdict(model.sliding),
+    }
+    write_json(folder / "adapted.json", card)
+
+
+def load_adapted(folder: Path) -> Adapted:
+    surrogate = load_surrogate(folder)
+    try:
+        card, arrays = read_json(folder / "adapted.json"), read_arrays(folder / "adapted.npz")
+        known = Seen(*(arrays[name] for name in Seen.__annotations__))
+        residual = Residual(known, arrays["residuals"], card["mirrored"], arrays["mixture"], card["widening"])
+        values, spread = (
+            np.array([card[key][name] for name in PARAMETERS.names]) for key in ("parameters", "parameter_spread")
+        )
+        sliding = None if card["sliding"] is None else SlidingModel(**card["sliding"])
+        identified = Identified(values, card["loss"], spread)
+    except DAMAGED as error:
+        raise _damaged(folder, error, "adapted.json and adapted.npz", "adapt") from error
+    collision = Corrected(surrogate.shape, surrogate_base(surrogate, values), residual)
+    return Adapted(surrogate, identified, collision, sliding)
+
+
+def _damaged(folder: Path, error: Exception, files: str, command: str) -> CalibrationError:
+    return CalibrationError(
+        got=str(error).splitlines()[0],
+        expected=f"{files} as `rsr clash {command}` writes them",
+        where=str(folder),
+        next_step=f"Correct the folder, or run `rsr clash {command}` again.",
+    )

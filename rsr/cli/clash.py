@@ -1,0 +1,104 @@
+"""Commands: simulate strikes, distil a surrogate from them, adapt it to recorded ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from tyro.conf import arg
+
+from rsr import progress
+from rsr.cli.groups import group
+from rsr.cli.screen import hint, say, show
+
+_SHAPE = Annotated[str, arg(metavar="S")]
+_DIR = Annotated[Path, arg(metavar="DIR")]
+_N = Annotated[int, arg(metavar="N")]
+
+
+def data(
+    shape: _SHAPE, out: _DIR, pairs: _N = 100_000, seed: _N = 0, mass: float = 0.12, mesh_unit: float = 1.0
+) -> int:
+    """Simulate strikes on a shape in MuJoCo. Begun again, it goes on where it was stopped.
+
+    Args:
+        shape: semi_cylinder, square, triangle, or a mesh file (.stl, .obj) of a convex prism, z up.
+        out: folder for the strikes.
+        pairs: how many; 20,000 are enough for a surrogate.
+        seed: equal seeds give equal bytes.
+        mass: of the struck block, kg.
+        mesh_unit: length of one unit of the mesh, m; 0.001 where it is drawn in mm.
+    """
+    from rsr.clash import generate_pairs
+    from rsr.scenarios.strike import load_shape
+
+    with progress.bar("strikes") as advance:
+        folder = generate_pairs(load_shape(shape, mass, mesh_unit), out, pairs, seed, advance)
+    say(f"{folder}: {pairs} strikes")
+    return 0
+
+
+def train(data: _DIR, out: _DIR, preset: Annotated[str, arg(metavar="P")] = "default", seed: _N = 0) -> int:
+    """Distil simulated strikes into a surrogate and judge it on some it did not see.
+
+    Args:
+        data: folder of `rsr clash data`.
+        out: folder for the surrogate.
+        preset: default; or paper, normalised: the recipe of the CLASH paper, as stated or with scales.
+        seed: equal seeds give equal bytes.
+    """
+    from rsr.clash import distil, load_pairs, save_surrogate
+    from rsr.clash import preset as chosen
+    from rsr.clash.generate import load_shape_of
+
+    with progress.bar("surrogate") as advance:
+        learnt = distil(load_shape_of(data), load_pairs(data), chosen(preset), seed, advance)
+    evidence = {"accuracy": learnt.table_one.scaled, "accuracy_low_damping": learnt.bouncy.scaled}
+    save_surrogate(out, learnt.surrogate, evidence | {"accuracy_raw": learnt.table_one.raw})
+    say(f"{out}: predicts {learnt.table_one.scaled:.1%} of unseen simulated strikes within 10 %")
+    low, raw = learnt.bouncy.scaled, learnt.table_one.raw
+    hint(f"at damping ratios from lower on: {low:.1%}; with rad/s as they stand: {raw:.1%}")
+    return 0
+
+
+def adapt(
+    surrogate: Annotated[list[Path], arg(metavar="DIR")],
+    strikes: Annotated[Path, arg(metavar="FILE")],
+    out: _DIR,
+    seed: _N = 0,
+    skip_baselines: bool = False,
+) -> int:
+    """Adapt a surrogate to recorded strikes, and show what that is worth beside other methods.
+
+    Args:
+        surrogate: folder of `rsr clash train`; more of them, of other presets, join the comparison.
+        strikes: table, .csv or .parquet: pre_vx, pre_vy, point_x, point_y, normal_x, normal_y, post_vx, post_vy,
+            post_wz, and if known rest_x, rest_y, rest_yaw; in the struck block's frame at the impact, SI units.
+        out: folder for the adapted model, its picture and its figures.
+        seed: of everything random.
+        skip_baselines: compare with identification alone only.
+    """
+    from rsr.clash import adapt as fit
+    from rsr.clash import load_surrogate, read_strikes, save_adapted
+    from rsr.clash.comparison import compare, learning_curve, write_comparison
+    from rsr.clash.methods import METHODS
+    from rsr.files import write_bytes
+    from rsr.reports.strikes import comparison_table, strike_picture
+
+    surrogates = {loaded.preset.name: loaded for loaded in map(load_surrogate, surrogate)}
+    chosen = surrogates.get("default") or next(iter(surrogates.values()))
+    recorded = read_strikes(strikes, chosen.shape)
+    names = ("adapted", "identified") if skip_baselines else tuple(METHODS)
+    with progress.bar("adaptation") as advance:
+        compared = compare({**surrogates, "default": chosen}, recorded, names, seed=seed, advance=advance)
+    model = fit(chosen, recorded, seed)
+    curve = learning_curve(chosen, recorded, seed=seed)
+    save_adapted(out, model)
+    write_comparison(out / "comparison.json", compared, curve)
+    write_bytes(out / "adaptation.png", strike_picture(chosen.shape, compared, curve))
+    show(comparison_table(compared))
+    say(f"{out}: adapted to {len(recorded)} strikes, {compared.how}")
+    return 0
+
+
+clash = group("clash", "Model collisions: `clash data`, `clash train`, `clash adapt`.", (data, train, adapt))

@@ -1,0 +1,128 @@
+"""Command: a lab's recordings, in whatever format, as a session."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from tyro.conf import Positional, arg
+
+from rsr import progress
+from rsr.cli.screen import hint, say
+from rsr.errors import ConfigError
+
+if TYPE_CHECKING:
+    from rsr.sessions.guessing import Question
+    from rsr.sessions.ingest import Ingested
+
+_Optional = arg(metavar="NAME", help_behavior_hint="")
+
+
+def ingest(
+    sources: Positional[Annotated[tuple[Path, ...], arg(metavar="SOURCE [SOURCE ...]", help_behavior_hint="")]],
+    /,
+    *,
+    scenario: Annotated[str, arg(metavar="S")],
+    format: Annotated[str | None, _Optional] = None,
+    map: Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="")] = None,
+    out: Annotated[Path, arg(metavar="DIR")] = Path("data"),
+    name: Annotated[str | None, _Optional] = None,
+    robot: Annotated[str | None, _Optional] = None,
+    keep: Literal["copy", "hash"] = "copy",
+    simulated: Annotated[bool, arg(help_behavior_hint="")] = False,
+) -> int:
+    """Turn recordings (bags, MCAP, LeRobot, HDF5, CSV, parquet, npz, ...) into a session, guessing what can be guessed.
+
+    Args:
+        sources: files or folders of one format; each becomes one or more episodes.
+        scenario: what they are to be used for: a built-in scenario, or the path of a scenario's YAML file.
+        format: of the sources, where it is not recognised: rosbag2, mcap, lerobot, hdf5, npz, csv, parquet, sage,
+            rsr_text, pace.
+        map: YAML file that says which columns are which channels; what it lacks is guessed, asked and written to it. By
+            default mappings/<scenario>.yaml.
+        out: folder of the sessions.
+        name: of the session; by default the next free session-NNN.
+        robot: for the card: which one it was.
+        keep: copy the raw files into the session's folder, or only note their checksums.
+        simulated: say on the card that a simulator recorded this.
+    """
+    from rsr.scenarios import load_scenario
+    from rsr.scenarios.targets import target_of
+    from rsr.sessions.ingest import Origin
+    from rsr.sessions.ingest import ingest as run
+    from rsr.sessions.mapping import read_lines, write_mapping
+
+    _at_least_one(sources)
+    loaded = load_scenario(scenario)
+    file = map or Path("mappings") / f"{loaded.name}.yaml"
+    given = read_lines(file) if file.is_file() else {}
+    if given:
+        hint(f"mapping: {file}")
+    origin = Origin(reality="simulator" if simulated else "lab", simulated=simulated, robot=robot)
+    ask = _ask if sys.stdin.isatty() and sys.stderr.isatty() else None
+    try:
+        with progress.bar("ingest") if ask is None else nullcontext(progress.ignore) as advance:
+            found = run(
+                sources,
+                target_of(loaded),
+                out,
+                given=given,
+                format=format,
+                name=name,
+                origin=origin,
+                keep=keep,
+                ask=ask,
+                say=hint,
+                advance=advance,
+            )
+    except ConfigError as error:
+        raise _with_file(error, file) from error
+    write_mapping(file, found.mapping)
+    _tell(found, file, scenario)
+    return 0
+
+
+def _at_least_one(sources: tuple[Path, ...]) -> None:
+    if not sources:
+        raise ConfigError(
+            got="no source",
+            expected="at least one file or folder with a recording",
+            where="command line",
+            next_step="Name it, e.g. rsr ingest run.csv --scenario push_cube",
+        )
+
+
+def _ask(question: Question) -> Any:
+    """Ask in the terminal; Enter takes the suggestion."""
+    import yaml
+
+    hint(f"\n{question.text}")
+    shown = yaml.safe_dump(question.suggestion, default_flow_style=True).removesuffix("\n...\n").strip()
+    while True:
+        sys.stderr.write(f"{'.'.join(question.place)} [{shown}]: ")
+        sys.stderr.flush()
+        answer = sys.stdin.readline()
+        if not answer:
+            raise KeyboardInterrupt
+        try:
+            return yaml.safe_load(answer) if answer.strip() else question.suggestion
+        except yaml.YAMLError:
+            hint("That cannot be read; write a word, a number or a list such as [a, b].")
+
+
+def _with_file(error: ConfigError, file: Path) -> ConfigError:
+    next_step = error.next_step.replace("the file that you name with --map", str(file))
+    return ConfigError(got=error.got, expected=error.expected, where=error.where, next_step=next_step)
+
+
+def _tell(found: Ingested, file: Path, scenario: str) -> None:
+    for words in found.damage:
+        hint(f"note: {words}")
+    if found.known:
+        hint("These files are a session already; nothing was written.")
+    else:
+        hint(f"{found.episodes} episodes, {found.seconds:.1f} s; mapping kept in {file}")
+    hint(f"Now look at it: rsr check {found.folder} --scenario {scenario}")
+    say(str(found.folder))

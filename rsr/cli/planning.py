@@ -1,0 +1,153 @@
+"""Commands before the next recording: what to record, and how far the simulator is from what was recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from rich.markup import escape
+from rich.table import Table
+from tyro.conf import arg
+
+from rsr import progress
+from rsr.cli.recordings import Count, Folder, Folders, Name, OptionalFolder, _calibration_of, _read
+from rsr.cli.screen import say, show
+
+if TYPE_CHECKING:
+    from rsr.infogap import Diagnosis
+    from rsr.planning import Plan
+
+_LISTED = 12
+
+
+def plan(
+    scenario: Name,
+    sessions: Folders,
+    calibration: Folder,
+    out: Folder,
+    candidates: Count = 32,
+    policy: OptionalFolder = None,
+    seed: Count = 0,
+) -> int:
+    """Say what to record next: episodes that are new, and that tell what the calibration does not know well.
+
+    Args:
+        scenario: a built-in scenario such as push_cube, or the path of a scenario's YAML file.
+        sessions: folders of stored sessions, from which the calibration was made.
+        calibration: its folder.
+        out: folder for plan.json (starts and commands of all candidates) and plan.png (where reality is unknown).
+        candidates: how many episodes to consider; a quarter of them repeat recorded ones, to compare with.
+        policy: folder of a policy that shall also act from fresh starts, where the scenario has a task.
+        seed: of everything random.
+    """
+    from rsr.calibration import load_calibration
+    from rsr.config import parse_config
+    from rsr.files import write_bytes, write_json
+    from rsr.planning import make_plan
+    from rsr.policies import Policy
+    from rsr.reports.plan import plan_figure
+    from rsr.scenarios import load_scenario
+
+    settings = parse_config({"seed": seed}, where="command line")
+    loaded = load_scenario(scenario)
+    _calibration_of(loaded, calibration)
+    recorded = _read(loaded, sessions)
+    actor = None if policy is None else Policy.load(policy)
+    with progress.bar("plan") as advance:
+        made = make_plan(
+            loaded,
+            recorded,
+            load_calibration(calibration),
+            candidates=candidates,
+            seed=settings.seed,
+            policy=actor,
+            advance=advance,
+        )
+    write_json(out / "plan.json", made.document())
+    write_bytes(out / "plan.png", plan_figure(made))
+    _show_plan(made)
+    say(str(out))
+    return 0
+
+
+def divergence(
+    scenario: Name,
+    sessions: Folders,
+    calibration: OptionalFolder = None,
+    transitions: Count = 1000,
+    seed: Count = 0,
+    json: Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="")] = None,
+) -> int:
+    """Measure KL(real || simulated) by every estimator that can be applied, and say which of them to trust.
+
+    Args:
+        scenario: a built-in scenario such as push_cube, or the path of a scenario's YAML file.
+        sessions: folders of stored sessions.
+        calibration: folder of the calibration to simulate with; by default nominal parameters.
+        transitions: recorded control steps to compare; keep the number equal where figures are compared.
+        seed: of the draw.
+        json: also write the figures to this file.
+    """
+    from rsr.config import parse_config
+    from rsr.files import write_json
+    from rsr.infogap import diagnose
+    from rsr.planning import Pairs, Watched
+    from rsr.randomness import generator
+    from rsr.scenarios import load_scenario
+    from rsr.scenarios.structure import structured
+    from rsr.simulators import MujocoSimulator
+
+    settings = parse_config({"seed": seed, "infogap": {"transitions": transitions}}, where="command line")
+    loaded = load_scenario(scenario)
+    fitted = _calibration_of(loaded, calibration)
+    simulated_as = loaded if fitted is None else structured(loaded, fitted.structure)
+    params = loaded.space.nominal if fitted is None else fitted.vector()
+    count = settings.infogap.transitions
+    pairs = Pairs(simulated_as, _read(loaded, sessions), count, generator(settings.seed, "divergence"))
+    with MujocoSimulator(simulated_as) as simulator:
+        simulated = pairs.simulated(simulator, params)
+    found = diagnose(pairs.real, simulated, noise=Watched(loaded).noise(), skew=settings.infogap.skew)
+    _show_diagnosis(found)
+    if json is not None:
+        write_json(json, _figures(found))
+    return 0
+
+
+def _figures(found: Diagnosis) -> dict[str, float | str]:
+    each = {f"{estimate.estimator}_nats": estimate.value for estimate in found.estimates}
+    floors = {f"{estimate.estimator}_floor_nats": estimate.floor for estimate in found.estimates}
+    facts = {"samples": found.samples, "columns": found.columns, "kernel_crowd": found.crowd}
+    return {"advised": found.advised, **each, **floors, **facts, "duplicates": found.duplicates}
+
+
+def _show_diagnosis(found: Diagnosis) -> None:
+    title = f"KL(real || simulated), {found.samples} transitions of {found.columns} columns"
+    table = Table(title=title, title_justify="left")
+    table.add_column("estimator")
+    table.add_column("nats", justify="right")
+    table.add_column("of noise alone", justify="right")
+    table.add_column("note")
+    for each in found.estimates:
+        name = f"[bold]{each.estimator}[/]" if each.estimator == found.advised else each.estimator
+        table.add_row(name, f"{each.value:.4g}", f"{each.floor:.4g}", escape("; ".join(each.warnings)))
+    show(table)
+    say(f"take {found.advised}: {'; '.join(found.reasons)}")
+
+
+def _show_plan(made: Plan) -> None:
+    table = Table(title=f"the best of {len(made.ranked)} candidates", title_justify="left")
+    table.add_column("", justify="right")
+    table.add_column("episode")
+    table.add_column("new", justify="right")
+    table.add_column("nats", justify="right")
+    table.add_column("tells")
+    table.add_column("what to do")
+    for rank, each in enumerate(made.ranked[:_LISTED], start=1):
+        figures = (f"{each.novelty:.2f}", f"{each.weak_nats:.1f}", each.tells)
+        table.add_row(str(rank), each.candidate.name, *figures, escape(each.candidate.description))
+    show(table)
+    say(f"not known well: {', '.join(made.weak)}")
+    estimate = made.gap.estimate
+    say(f"gap: {estimate.value:.3g} nats by {estimate.estimator}, of which noise alone is {estimate.floor:.3g}")
+    names = ", ".join(name for name, _ in made.session)
+    say(f"a session of {len(made.session)}: {names}; {made.session[-1][1]:.1f} nats together")

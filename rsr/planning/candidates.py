@@ -1,0 +1,191 @@
+"""Candidate episodes: starts and commands that a lab could record next. Seeded; what fits depends on the scenario.
+
+A scenario with a task gets scripted pushes (and rollouts of a policy, if one is given) from the task's own starts; one
+with commands gets sums of sines in the range of what was commanded; one without gets its recorded starts with other
+velocities. All get repeats of what was recorded, to compare with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rsr.errors import ConfigError
+from rsr.planning.driving import Driver, driven, policy_driver, push_driver
+from rsr.policies import Policy
+from rsr.randomness import generator
+from rsr.scenarios import Scenario, task_of
+from rsr.sessions import Episode, Session
+
+LONGEST = 1000
+"""Control steps of a candidate at most."""
+REPEATED_SHARE = 0.25
+"""Share of the candidates that repeat what was recorded."""
+SINES = 4
+SLOWEST_HZ, FASTEST_HZ = 0.2, 3.0
+SPEED_FACTORS = (0.5, 1.5)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An episode that could be recorded.
+
+    Args:
+        kind: repeat, push, policy, sines or throw.
+        description: what to do, for people.
+        start: [nq + nv].
+        commands: [H + T, nu]; the first H were in force before the start.
+    """
+
+    name: str
+    kind: str
+    description: str
+    start: np.ndarray
+    commands: np.ndarray
+
+
+def make_candidates(
+    scenario: Scenario,
+    sessions: Sequence[Session],
+    params: np.ndarray,
+    count: int,
+    seed: int,
+    policy: Policy | None = None,
+) -> tuple[Candidate, ...]:
+    """Make `count` candidates; equal arguments make equal ones.
+
+    Args:
+        params: [P], with which closed-loop candidates (pushes, policy) are driven.
+        policy: also let this one act from fresh starts.
+    """
+    if count < 2:
+        raise ConfigError(
+            got=f"{count} candidates",
+            expected="at least 2",
+            where="plan",
+            next_step="Give a larger number: --candidates 32.",
+        )
+    episodes = [episode for session in sessions for episode in session.episodes]
+    repeats = max(1, round(REPEATED_SHARE * count))
+    fresh = _fresh_makers(scenario, episodes, params, policy)
+    shares = [len(part) for part in np.array_split(np.arange(count - repeats), len(fresh))]
+    made = _repeats(scenario, episodes, repeats, generator(seed, "plan", "repeat"))
+    for number, (make, share) in enumerate(zip(fresh, shares, strict=True)):
+        made += make(share, generator(seed, "plan", "fresh", number)) if share else []
+    return tuple(made)
+
+
+_Maker = Callable[[int, np.random.Generator], list[Candidate]]
+
+
+def _fresh_makers(
+    scenario: Scenario, episodes: Sequence[Episode], params: np.ndarray, policy: Policy | None
+) -> list[_Maker]:
+    """The ways to make candidates that were not recorded before."""
+    if _has_task(scenario):
+        drivers = [("push", push_driver)] + ([("policy", policy_driver(policy))] if policy else [])
+        return [_pushes(scenario, params, kind, driver) for kind, driver in drivers]
+    if policy is not None:
+        task_of(scenario)  # says that there is no task for a policy
+    return [_sines(scenario, episodes)] if scenario.command else [_throws(scenario, episodes)]
+
+
+def _has_task(scenario: Scenario) -> bool:
+    try:
+        task_of(scenario)
+    except ConfigError:
+        return False
+    return True
+
+
+def _first_row(scenario: Scenario, episode: Episode) -> int:
+    """Where all commands that still act are recorded; 0 in very short episodes."""
+    return scenario.history_steps if len(episode) > scenario.history_steps + 1 else 0
+
+
+def _drawn(episodes: Sequence[Episode], count: int, rng: np.random.Generator) -> list[Episode]:
+    return [episodes[place] for place in rng.choice(len(episodes), count, replace=count > len(episodes))]
+
+
+def _repeats(scenario: Scenario, episodes: Sequence[Episode], count: int, rng: np.random.Generator) -> list[Candidate]:
+    return [
+        Candidate(
+            f"repeat-{number + 1}",
+            "repeat",
+            f"record episode {episode.index} again",
+            scenario.states(episode)[(row := _first_row(scenario, episode))],
+            scenario.commands_from(episode, row, min(len(episode) - 1 - row, LONGEST)),
+        )
+        for number, episode in enumerate(_drawn(episodes, count, rng))
+    ]
+
+
+def _pushes(scenario: Scenario, params: np.ndarray, kind: str, driver: Driver) -> _Maker:
+    def make(count: int, rng: np.random.Generator) -> list[Candidate]:
+        starts, commands, words = driven(scenario, params, driver, count, rng)
+        return [
+            Candidate(f"{kind}-{number + 1}", kind, words[number], starts[number], commands[number])
+            for number in range(count)
+        ]
+
+    return make
+
+
+def _sines(scenario: Scenario, episodes: Sequence[Episode]) -> _Maker:
+    """Sums of sines about the command that an episode began with, within the range of all that was commanded."""
+    sent = np.concatenate([scenario.commands(episode) for episode in episodes])
+    lower, upper, spread = sent.min(axis=0), sent.max(axis=0), sent.std(axis=0)
+    steps = min(scenario.episode_steps, LONGEST, max(len(episode) - 1 for episode in episodes))
+
+    def make(count: int, rng: np.random.Generator) -> list[Candidate]:
+        made = []
+        for number, episode in enumerate(_drawn(episodes, count, rng)):
+            row = _first_row(scenario, episode)
+            before = scenario.commands_from(episode, row, 0)
+            rest = scenario.commands_from(episode, row, 1)[-1]
+            fastest_hz, size = rng.uniform(2 * SLOWEST_HZ, FASTEST_HZ), rng.uniform(0.5, 1.5)
+            wave = _wave(rng, steps, scenario.control_dt_s, fastest_hz, len(spread))
+            commands = np.clip(rest + size * spread * wave, lower, upper)
+            words = f"sines up to {fastest_hz:.1f} Hz, {size:.1f} times the usual size, from the start of "
+            made.append(
+                Candidate(
+                    f"sines-{number + 1}",
+                    "sines",
+                    f"{words}episode {episode.index}",
+                    scenario.states(episode)[row],
+                    np.concatenate([before, commands]),
+                )
+            )
+        return made
+
+    return make
+
+
+def _wave(rng: np.random.Generator, steps: int, dt_s: float, fastest_hz: float, columns: int) -> np.ndarray:
+    """Sums of sines [steps, columns] of standard deviation 1."""
+    time_s = dt_s * np.arange(steps)[:, None, None]
+    rates_hz = rng.uniform(SLOWEST_HZ, fastest_hz, (columns, SINES))
+    phases = rng.uniform(0, 2 * np.pi, (columns, SINES))
+    return np.sqrt(2 / SINES) * np.sin(2 * np.pi * rates_hz * time_s + phases).sum(axis=-1)
+
+
+def _throws(scenario: Scenario, episodes: Sequence[Episode]) -> _Maker:
+    """Poses as one episode began, velocities as another did, faster or slower."""
+    nq = scenario.base_model.nq
+
+    def make(count: int, rng: np.random.Generator) -> list[Candidate]:
+        made = []
+        for number, (pose, throw) in enumerate(
+            zip(_drawn(episodes, count, rng), _drawn(episodes, count, rng), strict=True)
+        ):
+            row, factor = _first_row(scenario, pose), rng.uniform(*SPEED_FACTORS)
+            start = scenario.states(pose)[row].copy()
+            start[nq:] = factor * scenario.states(throw)[_first_row(scenario, throw), nq:]
+            words = f"start as episode {pose.index}, thrown as episode {throw.index} at {factor:.1f} times its speed"
+            commands = np.zeros((scenario.history_steps + min(len(pose) - 1 - row, LONGEST), scenario.base_model.nu))
+            made.append(Candidate(f"throw-{number + 1}", "throw", words, start, commands))
+        return made
+
+    return make

@@ -1,0 +1,182 @@
+"""A training under way, whichever algorithm it runs: what it has learnt, and all that the rest of it depends on."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+import numpy as np
+import torch
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.running_mean_std import RunningMeanStd
+from stable_baselines3.common.vec_env import VecNormalize
+
+from rsr.errors import PolicyError
+from rsr.policies import snapshots
+from rsr.policies.policy import Normaliser, Policy
+from rsr.policies.snapshots import Snapshot, prefixed, under
+from rsr.policies.vec_env import ToolPlaneVecEnv
+
+OBSERVATION_LIMIT = 5.0
+"""Normalised observations are clipped here."""
+_FIRST_ALGORITHM = "ppo"
+"""Trainings stored before there was a choice do not say which algorithm they are of."""
+
+
+@dataclass(frozen=True)
+class Actor:
+    """The deterministic part of what was learnt, as `Policy` takes it."""
+
+    layers: tuple[tuple[np.ndarray, np.ndarray], ...]
+    activation: str
+    squashed: bool
+
+
+class Algorithm(Protocol):
+    """What PPO and SAC do each in their own way, around one SB3 model. All that they share is in `Learner`."""
+
+    name: str
+
+    @property
+    def model(self) -> BaseAlgorithm: ...
+
+    def weights(self) -> Snapshot:
+        """Every number that gradients have formed."""
+        ...
+
+    def set_weights(self, weights: Snapshot) -> None: ...
+
+    def optimisers(self) -> dict[str, torch.optim.Optimizer]: ...
+
+    def experience(self) -> Snapshot:
+        """Transitions that coming updates draw from; nothing where an update is made of its own rollout alone."""
+        ...
+
+    def set_experience(self, experience: Snapshot) -> None: ...
+
+    def prepare_to_go_on(self) -> None:
+        """Make what an earlier training left ready for another world and another reward."""
+        ...
+
+    def actor(self) -> Actor: ...
+
+
+@dataclass(frozen=True)
+class Learner:
+    """What a training consists of: the algorithm, the two wrappers around the environment, and the curve so far."""
+
+    algorithm: Algorithm
+    normaliser: VecNormalize
+    plane: ToolPlaneVecEnv
+    curve: list[dict[str, float]]
+
+    @property
+    def model(self) -> BaseAlgorithm:
+        return self.algorithm.model
+
+    def policy(self, scenario: str, card: dict[str, Any]) -> Policy:
+        """The deterministic policy as it stands."""
+        seen, actor = self._observation_statistics, self.algorithm.actor()
+        normaliser = Normaliser(seen.mean.copy(), seen.var.copy(), OBSERVATION_LIMIT)
+        return Policy(scenario, normaliser, actor.layers, card, actor.activation, actor.squashed)
+
+    def knowledge(self) -> Snapshot:
+        """What a later training goes on from: weights, optimisers, normalisers and experience."""
+        optimisers = self.algorithm.optimisers()
+        return {
+            "algorithm": np.array(self.algorithm.name),
+            **prefixed("net", self.algorithm.weights()),
+            **prefixed("observation", snapshots.statistics(self._observation_statistics)),
+            **prefixed("return", snapshots.statistics(self.normaliser.ret_rms)),
+            **{
+                f"optimiser.{name}.{key}": array
+                for name, optimiser in optimisers.items()
+                for key, array in snapshots.optimiser_state(optimiser).items()
+            },
+            **prefixed("experience", self.algorithm.experience()),
+        }
+
+    def take_over(self, knowledge: Snapshot) -> None:
+        """Undo `knowledge`; the world and the generators stay as they are."""
+        self._check(knowledge)
+        self.algorithm.set_weights(under("net", knowledge))
+        snapshots.set_statistics(self._observation_statistics, under("observation", knowledge))
+        snapshots.set_statistics(self.normaliser.ret_rms, under("return", knowledge))
+        for name, optimiser in self.algorithm.optimisers().items():
+            snapshots.set_optimiser_state(optimiser, under(f"optimiser.{name}", knowledge))
+        self.algorithm.set_experience(under("experience", knowledge))
+
+    def go_on_from(self, knowledge: Snapshot) -> None:
+        """Begin where an earlier training ended, in a world and for a reward that may be others."""
+        self.take_over(knowledge)
+        self.algorithm.prepare_to_go_on()
+
+    def snapshot(self) -> Snapshot:
+        """Gather everything that the rest of the training depends on."""
+        return {
+            **self.knowledge(),
+            **prefixed("environment", self.plane.snapshot()),
+            **prefixed("generator", snapshots.generators(self.model.action_space)),
+            "running_returns": self.normaliser.returns,
+            "last_observation": np.asarray(self.model._last_obs),
+            "last_episode_starts": np.asarray(self.model._last_episode_starts),
+            "progress": np.array(json.dumps(self._progress())),
+        }
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Undo `snapshot`: the next `model.learn(..., reset_num_timesteps=False)` goes on from there."""
+        self.take_over(snapshot)
+        self.plane.restore(under("environment", snapshot))
+        self.normaliser.returns = snapshot["running_returns"]
+        self.model._last_obs = snapshot["last_observation"]
+        self.model._last_original_obs = under("environment", snapshot)["observation"]
+        self.model._last_episode_starts = snapshot["last_episode_starts"]
+        self._take_up(json.loads(str(snapshot["progress"])))
+        snapshots.set_generators(self.model.action_space, under("generator", snapshot))
+
+    @property
+    def _observation_statistics(self) -> RunningMeanStd:
+        return cast(RunningMeanStd, self.normaliser.obs_rms)  # a dictionary of them only for dictionary observations
+
+    def _progress(self) -> dict[str, Any]:
+        model = cast(Any, self.model)
+        return {
+            "steps": model.num_timesteps,
+            "updates": model._n_updates,
+            "episodes": list(model.ep_info_buffer or []),
+            "successes": list(model.ep_success_buffer or []),
+            "curve": self.curve,
+        }
+
+    def _take_up(self, progress: dict[str, Any]) -> None:
+        model = cast(Any, self.model)
+        model.num_timesteps, model._n_updates = progress["steps"], progress["updates"]
+        model.ep_info_buffer = deque(progress["episodes"], maxlen=model._stats_window_size)
+        model.ep_success_buffer = deque(progress["successes"], maxlen=model._stats_window_size)
+        self.curve[:] = progress["curve"]
+
+    def _check(self, knowledge: Snapshot) -> None:
+        """Refuse what another algorithm or another network has learnt."""
+        name = algorithm_of(knowledge)
+        given = {key: array.shape for key, array in under("net", knowledge).items()}
+        wanted = {key: array.shape for key, array in self.algorithm.weights().items()}
+        if (name, given) == (self.algorithm.name, wanted):
+            return
+        raise PolicyError(
+            got=f"a training with {name}, networks {_sizes(given)}",
+            expected=f"one with {self.algorithm.name}, networks {_sizes(wanted)}",
+            where="the training to go on from",
+            next_step="Go on with the algorithm, scenario and network of the earlier training, or begin from scratch.",
+        )
+
+
+def algorithm_of(knowledge: Snapshot) -> str:
+    """The algorithm that a stored training is of."""
+    return str(knowledge.get("algorithm", _FIRST_ALGORITHM))
+
+
+def _sizes(shapes: dict[str, tuple[int, ...]]) -> str:
+    """The weight matrices, as a person would tell networks apart."""
+    return ", ".join("x".join(map(str, shape)) for shape in shapes.values() if len(shape) == 2) or "without weights"

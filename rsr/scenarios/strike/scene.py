@@ -1,0 +1,72 @@
+"""The scene as MJCF: the struck block on a table, and a striker on one rail along x."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rsr.scenarios.strike.definition import Definition
+from rsr.scenarios.strike.shapes import Shape
+
+_NOSE_FACETS = 24
+_NOSE_BACK_M = 0.03
+
+
+def scene_xml(shape: Shape, definition: Definition, striker: bool = True) -> str:
+    """Write the MJCF. The direction of a strike is in how the struck block is turned; the striker has one rail.
+
+    Pairs are sorted when MuJoCo compiles: address "hit" and "ground" by name.
+    """
+    low, high = definition.nose_height_m
+    parts = _striker(definition) if striker else ("", "", "", "")
+    nose_mesh, body, pair, sensor = parts
+    xx, yy, zz = shape.inertia
+    half = shape.height_m / 2
+    return f"""<mujoco model="strike">
+  <compiler angle="radian"/>
+  <option timestep="{definition.timestep_s}" cone="elliptic" integrator="implicitfast" iterations="50">
+    <flag multiccd="enable"/>
+  </option>
+  <asset><mesh name="block" vertex="{_prism(shape.outline, -half, half)}"/>{nose_mesh}</asset>
+  <worldbody>
+    <light pos="0 0 1"/>
+    <geom name="table" type="plane" size="2 2 0.1" contype="0" conaffinity="0" rgba="0.55 0.47 0.40 1"/>
+    <body name="block" pos="0 0 {half}">
+      <freejoint name="block"/>
+      <inertial pos="0 0 0" mass="{shape.mass_kg}" diaginertia="{xx:.9g} {yy:.9g} {zz:.9g}"/>
+      <geom name="block" type="mesh" mesh="block" contype="0" conaffinity="0" rgba="0.20 0.45 0.70 1"/>
+    </body>{body.format(height=(low + high) / 2)}
+  </worldbody>
+  <contact>{pair}
+    <pair name="ground" geom1="table" geom2="block" condim="3" solref="{definition.ground_time_s} 1"
+          solimp="0.9 0.95 0.001"/>
+  </contact>{sensor}
+</mujoco>"""
+
+
+def _striker(definition: Definition) -> tuple[str, str, str, str]:
+    low, high = definition.nose_height_m
+    half = (high - low) / 2
+    mesh = f'<mesh name="nose" vertex="{_prism(_nose(definition.nose_radius_m), -half, half)}"/>'
+    body = f"""
+    <body name="striker" pos="0 0 {{height}}">
+      <joint name="rail" type="slide" axis="1 0 0"/>
+      <inertial pos="0 0 0" mass="{definition.striker_mass_kg}" diaginertia="0.01 0.01 0.01"/>
+      <geom name="nose" type="mesh" mesh="nose" contype="0" conaffinity="0" rgba="0.75 0.35 0.25 1"/>
+    </body>"""
+    pair = f"""
+    <pair name="hit" geom1="nose" geom2="block" condim="3" solref="{definition.hit_time_s} 1"
+          solimp="0.9 0.95 0.001"/>"""
+    sensor = """
+  <sensor><contact name="hit" geom1="nose" geom2="block" num="1" reduce="netforce" data="found force"/></sensor>
+  <actuator><motor name="rail" joint="rail"/></actuator>"""
+    return mesh, body, pair, sensor
+
+
+def _nose(radius_m: float) -> np.ndarray:
+    angle = np.linspace(-np.pi / 2, np.pi / 2, _NOSE_FACETS + 1)
+    round_end = radius_m * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    return np.vstack([round_end, [[-_NOSE_BACK_M, radius_m], [-_NOSE_BACK_M, -radius_m]]])
+
+
+def _prism(outline: np.ndarray, low_m: float, high_m: float) -> str:
+    return " ".join(f"{x:.9g} {y:.9g} {z:.9g}" for z in (low_m, high_m) for x, y in outline)

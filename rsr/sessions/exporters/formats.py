@@ -1,0 +1,98 @@
+"""The list of formats a session can be written in."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+import numpy as np
+
+from rsr.errors import ConfigError, WorkspaceError
+from rsr.sessions.checks import check_shapes
+from rsr.sessions.model import Session
+
+Simulated = Sequence[Mapping[str, np.ndarray]]
+"""For each episode what a simulator made of it: channel -> [T, W]."""
+Write = Callable[[Session, Path, "Simulated | None"], None]
+
+
+class _Exporter(NamedTuple):
+    """How one format is written, and which extra its library comes with (None: none is needed)."""
+
+    module: str
+    title: str
+    libraries: tuple[str, ...] = ()
+    extra: str | None = None
+    takes_simulated: bool = False
+
+
+EXPORTERS: dict[str, _Exporter] = {
+    "lerobot": _Exporter("rsr.sessions.exporters.lerobot", "LeRobotDataset v3.0"),
+    "mcap": _Exporter("rsr.sessions.exporters.mcap_file", "MCAP with JSON channels", ("mcap",), "ros"),
+    "rrd": _Exporter(
+        "rsr.sessions.exporters.rerun_file", "a Rerun recording", ("rerun",), "rerun", takes_simulated=True
+    ),
+}
+"""Name -> format, as `rsr convert --to NAME` knows it."""
+
+
+def export_session(session: Session, form: str, out: Path, simulated: Simulated | None = None) -> Path:
+    """Write a session in another format; whole or not at all, and never over something that is there.
+
+    Args:
+        form: one of `EXPORTERS`.
+        out: file (or folder, for lerobot) to write.
+        simulated: what a simulator made of each episode, beside what was recorded; for `rrd` alone.
+
+    Raises:
+        ConfigError: there is no such format, or its library is not installed.
+        SessionError: the session's arrays do not fit its channels.
+        WorkspaceError: `out` exists already, or cannot be written.
+
+    Example:
+        >>> export_session(session, "mcap", Path("session.mcap"))  # doctest: +SKIP
+    """
+    if form not in EXPORTERS:
+        raise ConfigError(
+            got=f"format '{form}'",
+            expected=f"one of {', '.join(EXPORTERS)}",
+            where="export",
+            next_step="Choose one of these.",
+        )
+    exporter, out = EXPORTERS[form], Path(out)
+    if simulated is not None and not exporter.takes_simulated:
+        raise ConfigError(
+            got=f"a simulation to show in format '{form}'",
+            expected="format 'rrd'",
+            where="export",
+            next_step="Leave the simulation out, or write a Rerun recording.",
+        )
+    if out.exists():
+        raise WorkspaceError(
+            got="something there already",
+            expected="a name that is free",
+            where=str(out),
+            next_step="Choose another name, or remove it: nothing was overwritten.",
+        )
+    check_shapes(session)
+    write: Write = _module(exporter).write
+    write(session, out, simulated)
+    return out
+
+
+def _module(exporter: _Exporter) -> ModuleType:
+    """Import what writes the format, once its libraries are known to be here."""
+    for library in exporter.libraries:
+        try:
+            importlib.import_module(library)
+        except ImportError as error:
+            raise ConfigError(
+                got=f"no library '{library}'",
+                expected=f"it, to write {exporter.title}",
+                where="installation",
+                next_step=f'Install the extra: pip install "rsr[{exporter.extra}]"',
+            ) from error
+    return importlib.import_module(exporter.module)

@@ -1,0 +1,77 @@
+"""MCAP: one topic a channel, JSON messages with a JSON Schema, the card as an attachment.
+
+A message is `{"episode": 0, "time_s": 0.05, "values": {"x": 0.1, ...}}`: numbers are written so that reading gives the
+same float64. JSON knows neither NaN nor infinity: null stands for the one and 1e999 for the other, as readers overflow.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+from mcap.writer import Writer
+
+from rsr.files import write_bytes
+from rsr.sessions._lerobot_v3 import CARD_FILE, encode_card
+from rsr.sessions.exporters._timeline import laid_out
+from rsr.sessions.exporters.formats import Simulated
+from rsr.sessions.model import Channel, Session
+
+_LIBRARY = "rsr"
+
+
+def write(session: Session, out: Path, simulated: Simulated | None) -> None:
+    """Write the file `out`; equal sessions give equal bytes."""
+    del simulated
+    buffer = io.BytesIO()
+    writer = Writer(buffer)
+    writer.start(profile="", library=_LIBRARY)
+    writer.add_attachment(0, 0, Path(CARD_FILE).name, "application/json", encode_card(session))
+    writer.add_metadata("rsr", {"session": session.card.session, "scenario": session.card.scenario})
+    topics = {channel.name: _register(writer, channel) for channel in session.channels}
+    for episode, times_ns in laid_out(session):
+        rows = {
+            channel.name: (np.asarray(episode[channel.name], float), [json.dumps(name) for name in channel.columns])
+            for channel in session.channels
+        }
+        for row, (time_ns, time_s) in enumerate(zip(times_ns.tolist(), np.asarray(episode.time_s, float), strict=True)):
+            for name, (values, keys) in rows.items():
+                numbers = ",".join(f"{key}:{number(value)}" for key, value in zip(keys, values[row], strict=True))
+                message = f'{{"episode":{episode.index},"time_s":{number(time_s)},"values":{{{numbers}}}}}'
+                writer.add_message(topics[name], time_ns, message.encode(), time_ns, sequence=row)
+    writer.finish()
+    write_bytes(out, buffer.getvalue())
+
+
+def schema(channel: Channel) -> dict[str, object]:
+    """Describe a channel's messages."""
+    value = {"type": ["number", "null"], "description": f"{channel.unit}, frame {channel.frame}"}
+    return {
+        "type": "object",
+        "title": channel.name,
+        "description": f"{channel.unit}, frame {channel.frame}, clock {channel.clock}, {channel.stamp}",
+        "properties": {
+            "episode": {"type": "integer"},
+            "time_s": {"type": ["number", "null"], "description": "seconds from the start of the episode"},
+            "values": {"type": "object", "properties": dict.fromkeys(channel.columns, value)},
+        },
+        "required": ["episode", "time_s", "values"],
+    }
+
+
+def number(value: float) -> str:
+    """Write a float64 as JSON that reads back the same; null for NaN."""
+    if np.isfinite(value):
+        return repr(float(value))
+    return "null" if np.isnan(value) else f"{'-' if value < 0 else ''}1e999"
+
+
+def _register(writer: Writer, channel: Channel) -> int:
+    described = json.dumps(schema(channel), sort_keys=True).encode()
+    identity = writer.register_schema(f"rsr.{channel.name}", "jsonschema", described)
+    words = {name: str(getattr(channel, name)) for name in ("unit", "frame", "clock", "stamp")}
+    return writer.register_channel(
+        f"/{channel.name}", "json", identity, words | {"columns": json.dumps(channel.columns)}
+    )

@@ -1,0 +1,173 @@
+"""Messages of one topic to rows of numbers: CDR by ROS definitions, JSON by its keys."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from struct import error as StructError
+from typing import Any, Protocol
+
+import numpy as np
+
+from rsr.sessions.importers._cdr import Layout, layout_of
+from rsr.sessions.importers._extras import library
+
+_MOST_LAYOUTS = 64
+"""Messages of one topic that differ in more ways than this are not decoded further: their names change with time."""
+_DEEPEST = 8
+_LONGEST = 512
+_LONGEST_DEFINITION = 1 << 20
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Decoded messages.
+
+    Args:
+        values: [N, C].
+        stamps_ns: [N] of the headers; 0 where there is none.
+        good: [N] which messages could be read.
+    """
+
+    values: np.ndarray
+    stamps_ns: np.ndarray
+    good: np.ndarray
+
+
+class Decoder(Protocol):
+    """Knows the messages of one topic."""
+
+    def columns(self, payloads: Sequence[bytes]) -> tuple[str, ...]:
+        """The numbers that these messages have."""
+        ...
+
+    def rows(self, payloads: Sequence[bytes], columns: Sequence[str]) -> Rows:
+        """Read these columns."""
+        ...
+
+
+class CdrDecoder:
+    """ROS 2 messages; remembers the layouts that it met."""
+
+    def __init__(self, name: str, definitions: dict[str, Any]) -> None:
+        self._name, self._definitions = name, definitions
+        self._layouts: dict[int, list[Layout]] = {}
+
+    def columns(self, payloads: Sequence[bytes]) -> tuple[str, ...]:
+        names: dict[str, None] = {}
+        for _, _, layout in self._sorted(payloads):
+            names |= dict.fromkeys(leaf.name for leaf in layout.leaves)
+        return tuple(names)
+
+    def rows(self, payloads: Sequence[bytes], columns: Sequence[str]) -> Rows:
+        values = np.full((len(payloads), len(columns)), np.nan)
+        stamps_ns, good = np.zeros(len(payloads), np.int64), np.zeros(len(payloads), bool)
+        for places, messages, layout in self._sorted(payloads):
+            values[places] = layout.numbers(messages, columns)
+            stamps_ns[places] = layout.stamps_ns(messages)
+            good[places] = True
+        return Rows(values, stamps_ns, good)
+
+    def _sorted(self, payloads: Sequence[bytes]) -> Iterator[tuple[np.ndarray, np.ndarray, Layout]]:
+        """Yield messages by layout: which they are, their bytes [N, L], the layout."""
+        lengths = np.fromiter(map(len, payloads), int, len(payloads))
+        for length in np.unique(lengths):
+            places = np.flatnonzero(lengths == length)
+            chosen = payloads if len(places) == len(payloads) else [payloads[place] for place in places.tolist()]
+            messages = np.frombuffer(b"".join(chosen), np.uint8).reshape(len(places), int(length))
+            known = self._layouts.setdefault(int(length), [])
+            for layout in known:
+                fitting = layout.matches(messages)
+                if fitting.any():
+                    yield places[fitting], messages[fitting], layout
+                    places, messages = places[~fitting], messages[~fitting]
+            while len(places) and len(known) < _MOST_LAYOUTS:
+                try:
+                    layout = layout_of(messages[0].tobytes(), self._name, self._definitions)
+                except (ValueError, IndexError, OverflowError, RecursionError, StructError):
+                    places, messages = places[1:], messages[1:]
+                    continue
+                known.append(layout)
+                fitting = layout.matches(messages)
+                yield places[fitting], messages[fitting], layout
+                places, messages = places[~fitting], messages[~fitting]
+
+
+class JsonDecoder:
+    """Objects of JSON: numbers are columns, named by their keys; `header.stamp` or `timestamp` with sec and nsec."""
+
+    def columns(self, payloads: Sequence[bytes]) -> tuple[str, ...]:
+        names: dict[str, None] = {}
+        for payload in payloads:
+            names |= dict.fromkeys(_flat(_parsed(payload)))
+        return tuple(name for name in names if not name.endswith((".sec", ".nsec", ".nanosec")))
+
+    def rows(self, payloads: Sequence[bytes], columns: Sequence[str]) -> Rows:
+        found = [_flat(_parsed(payload)) for payload in payloads]
+        values = np.array([[row.get(column, np.nan) for column in columns] for row in found], float)
+        stamps_ns = np.array([_stamp_ns(row) for row in found], np.int64)
+        good = np.array([bool(row) for row in found], bool)
+        return Rows(values.reshape(len(found), len(columns)), stamps_ns, good)
+
+
+def _parsed(payload: bytes) -> Any:
+    try:
+        return json.loads(payload)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _flat(found: Any, prefix: str = "", depth: int = 0) -> dict[str, float]:
+    """Numbers of a document by their paths; names of joints take the place of numbers in lists."""
+    if isinstance(found, bool) or (isinstance(found, (int, float)) and prefix):
+        try:
+            return {prefix: float(found)}
+        except OverflowError:
+            return {}
+    if depth > _DEEPEST:
+        return {}
+    if isinstance(found, dict):
+        names = found.get("name") if isinstance(found.get("name"), list) else None
+        parts = [(f"{prefix}.{key}" if prefix else str(key), value) for key, value in list(found.items())[:_LONGEST]]
+        flat: dict[str, float] = {}
+        for label, value in parts:
+            if isinstance(value, list) and names and len(names) == len(value):
+                value = dict(zip(map(str, names), value, strict=True))
+            flat |= _flat(value, label, depth + 1)
+        return flat
+    if isinstance(found, list) and len(found) <= _LONGEST and prefix:
+        flat = {}
+        for index, value in enumerate(found):
+            flat |= _flat(value, f"{prefix}.{index}", depth + 1)
+        return flat
+    return {}
+
+
+def _stamp_ns(row: dict[str, float]) -> int:
+    for prefix in ("header.stamp", "timestamp", "stamp"):
+        for key in (f"{prefix}.nsec", f"{prefix}.nanosec"):
+            if f"{prefix}.sec" in row and key in row:
+                stamp = row[f"{prefix}.sec"] * 1e9 + row[key]
+                return int(stamp) if 0 <= stamp < 2**62 else 0
+    return 0
+
+
+def definitions_of(dialect: str, text: str, name: str) -> dict[str, Any]:
+    """Types a CDR message is made of: the file's own definition first, ROS's common ones where it has none.
+
+    Raises:
+        ValueError: the file's definition cannot be read.
+    """
+    typesys = library("rosbags.typesys", "ros", "ROS messages")
+    known = dict(typesys.get_typestore(typesys.Stores.ROS2_HUMBLE).fielddefs)
+    if dialect == "ros2msg" and text.strip():
+        if len(text) > _LONGEST_DEFINITION:
+            raise ValueError(f"a definition of {len(text)} letters")
+        try:
+            return known | dict(typesys.get_types_from_msg(text, name))
+        except Exception as error:  # the parser raises errors of many kinds over a damaged text
+            raise ValueError(f"the definition of {name} cannot be read") from error
+    if name not in known:
+        raise ValueError(f"no definition of {name} in the file, and it is none of ROS's common messages")
+    return known

@@ -1,0 +1,154 @@
+"""What bags and MCAP files share: topics of messages become streams of numbers, in one pass over the file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from rsr.sessions.importers._decoders import CdrDecoder, Decoder, JsonDecoder, Rows, definitions_of
+from rsr.sessions.importers._messages import Messages, Topic
+from rsr.sessions.importers._spool import Spool
+from rsr.sessions.importers.contract import (
+    HEAD_ROWS,
+    MAX_COLUMNS,
+    Recording,
+    Samples,
+    Stream,
+    Wanted,
+    printable,
+    unreadable,
+)
+
+_UNITS = {
+    "sensor_msgs/msg/JointState": {"position": "rad", "velocity": "rad/s", "effort": "N m"},
+    "sensor_msgs/msg/Imu": {"angular_velocity": "rad/s", "linear_acceleration": "m/s2", "orientation": "1"},
+    "geometry_msgs": {
+        "position": "m",
+        "translation": "m",
+        "linear": "m/s",
+        "angular": "rad/s",
+        "force": "N",
+        "torque": "N m",
+    },
+    "tf2_msgs": {"translation": "m"},
+    "nav_msgs/msg/Odometry": {"position": "m", "linear": "m/s", "angular": "rad/s"},
+    "trajectory_msgs": {"positions": "rad", "velocities": "rad/s", "effort": "N m"},
+}
+"""What ROS prescribes (REP 103): SI, angles in rad."""
+
+
+def open_topics(name: str, path: Path, messages: Messages) -> Recording:
+    """Make a recording of a file of messages: one part, a stream for each topic with numbers."""
+    decoders, skipped = _decoders(messages.topics)
+    heads: dict[int, tuple[list[int], list[bytes]]] = {number: ([], []) for number in decoders}
+    for batch in messages.head():
+        for number, (stamps, payloads) in batch.items():
+            if number in heads and len(heads[number][0]) < HEAD_ROWS:
+                heads[number][0].extend(stamps)
+                heads[number][1].extend(payloads)
+    base_ns = min((stamps[0] for stamps, _ in heads.values() if stamps), default=0)
+    streams: dict[str, Stream] = {}
+    for topic in messages.topics:
+        if topic.number in decoders and heads[topic.number][0]:
+            stream = _stream(topic, decoders[topic.number], heads[topic.number], base_ns)
+            if stream is not None:
+                streams[topic.name] = stream
+    if not streams:
+        raise unreadable(
+            path,
+            f"no message of numbers that can be read ({'; '.join([*skipped, *messages.damage][:4]) or 'no messages'})",
+            "topics such as sensor_msgs/JointState, geometry_msgs/PoseStamped, std_msgs/Float64MultiArray",
+        )
+    spools: list[Spool] = []
+    damage = list(dict.fromkeys([*messages.damage, *skipped]))
+
+    def load(part: str, wanted: Wanted, clock: str) -> Mapping[str, Samples]:
+        numbers = {topic.number: topic.name for topic in messages.topics if topic.name in wanted}
+        spool = Spool({stream: len(columns) for stream, columns in wanted.items()})
+        spools.append(spool)
+        lost: Counter[str] = Counter()
+        for batch in messages.batches(set(numbers)):
+            for number, (stamps, payloads) in batch.items():
+                columns = wanted[numbers[number]]
+                rows = decoders[number].rows(payloads, columns)
+                time_s = _times_s(np.array(stamps, np.int64), rows, base_ns, clock)
+                lost[printable(numbers[number])] += int((~rows.good).sum())
+                spool.append(numbers[number], time_s[rows.good], rows.values[rows.good])
+        messages.damage.extend(f"{count} messages of {what} cannot be read" for what, count in lost.items() if count)
+        damage.extend(words for words in dict.fromkeys(messages.damage) if words not in damage)
+        return spool
+
+    def close() -> None:
+        for spool in spools:
+            spool.close()
+
+    return Recording(
+        name,
+        path,
+        (path.stem,),
+        tuple(streams.values()),
+        load,
+        damage=damage,
+        close=close,
+    )
+
+
+def _decoders(topics: Sequence[Topic]) -> tuple[dict[int, Decoder], list[str]]:
+    """A decoder for each topic that can be read, and why the others cannot."""
+    decoders: dict[int, Decoder] = {}
+    skipped = []
+    for topic in topics:
+        if topic.encoding == "json":
+            decoders[topic.number] = JsonDecoder()
+            continue
+        try:
+            if topic.encoding != "cdr":
+                raise ValueError(f"its messages are encoded as {printable(topic.encoding or 'nothing')}")
+            definitions = definitions_of(topic.dialect, topic.definition, topic.type)
+            decoders[topic.number] = CdrDecoder(topic.type, definitions)
+        except ValueError as error:
+            skipped.append(f"topic {printable(topic.name)} is left out: {printable(str(error), 160)}")
+    return decoders, skipped
+
+
+def _stream(topic: Topic, decoder: Decoder, head: tuple[list[int], list[bytes]], base_ns: int) -> Stream | None:
+    """Describe a topic by its first messages; None where they hold no numbers."""
+    columns = decoder.columns(head[1])
+    if "MultiArray" in topic.type:
+        columns = tuple(column for column in columns if not column.startswith("layout."))
+    if not columns or len(columns) > MAX_COLUMNS:
+        return None
+    rows = decoder.rows(head[1], columns)
+    if not rows.good.any():
+        return None
+    stamps = np.array(head[0], np.int64)
+    clocks = ("log", "header") if (rows.stamps_ns[rows.good] > 0).all() else ("log",)
+    time_s = _times_s(stamps, rows, base_ns, clocks[-1])[rows.good]
+    order = np.argsort(time_s, kind="stable")[:HEAD_ROWS]
+    samples = Samples(time_s[order], rows.values[rows.good][order])
+    return Stream(topic.name, columns, samples, not _is_plain_list(columns), _units(topic.type, columns), clocks)
+
+
+def _is_plain_list(columns: Sequence[str]) -> bool:
+    """A Float64MultiArray and its like: numbers without names."""
+    return all(column.startswith("data.") and column[5:].isdigit() for column in columns)
+
+
+def _units(kind: str, columns: Sequence[str]) -> dict[str, str]:
+    rules = next((words for prefix, words in _UNITS.items() if kind.startswith(prefix)), {})
+    found = {}
+    for column in columns:
+        unit = next((unit for word in column.split(".") for rule, unit in rules.items() if word == rule), None)
+        if unit is not None:
+            found[column] = unit
+    return found
+
+
+def _times_s(stamps_ns: np.ndarray, rows: Rows, base_ns: int, clock: str) -> np.ndarray:
+    """Seconds from the first message, by the recorder's clock or by the messages' own; NaN where there is none."""
+    if clock != "header":
+        return (stamps_ns - base_ns) / 1e9
+    return np.where(rows.stamps_ns > 0, (rows.stamps_ns - base_ns) / 1e9, np.nan)

@@ -1,0 +1,83 @@
+"""The list of formats, and which one a source is in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+from rsr.errors import ConfigError, RsrError, SessionError
+from rsr.sessions.importers import hdf5, lerobot, mcap_files, npz, pace, rosbag2, rsr_text, sage, table
+from rsr.sessions.importers.contract import Format, Recording, unreadable
+
+FORMATS: dict[str, Format] = {
+    found.name: found
+    for found in (
+        rosbag2.FORMAT,
+        mcap_files.FORMAT,
+        lerobot.FORMAT,
+        hdf5.FORMAT,
+        npz.FORMAT,
+        sage.FORMAT,
+        rsr_text.FORMAT,
+        pace.FORMAT,
+        table.PARQUET,
+        table.CSV,
+    )
+}
+"""Name -> format; the first that recognises a source is taken, so the particular come before the general."""
+
+_Found = TypeVar("_Found")
+
+
+def open_recording(path: Path, name: str | None = None) -> Recording:
+    """Open a source; `name` forces its format.
+
+    Raises:
+        SessionError: there is no such file, no format fits it, or nothing in it can be read.
+        ConfigError: there is no format of this name, or its library is not installed.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise SessionError(
+            got="no such file or folder", expected="a recording", where=str(path), next_step="Correct the path."
+        )
+    chosen = _recognise(path) if name is None else _named(name)
+    recording = _safely(path, chosen, lambda: chosen.open(path))
+    load = recording.load
+    return replace(recording, load=lambda part, wanted, clock: _safely(path, chosen, lambda: load(part, wanted, clock)))
+
+
+def _safely(path: Path, chosen: Format, read: Callable[[], _Found]) -> _Found:
+    """Run a library over a file that may be damaged: whatever it raises is damage of that file."""
+    try:
+        return read()
+    except RsrError:
+        raise
+    except Exception as error:  # libraries raise errors of many kinds over a damaged file, MemoryError included
+        what = str(error) or "no more is known"
+        raise unreadable(path, f"content that cannot be read ({type(error).__name__}: {what})", chosen.title) from error
+
+
+def _recognise(path: Path) -> Format:
+    for candidate in FORMATS.values():
+        if candidate.recognises(path):
+            return candidate
+    raise SessionError(
+        got="no format that is known",
+        expected="; ".join(f"{found.name} ({found.title})" for found in FORMATS.values()),
+        where=str(path),
+        next_step="Name the format with --format if you know it, or export the recording as CSV with a time column.",
+    )
+
+
+def _named(name: str) -> Format:
+    if name not in FORMATS:
+        raise ConfigError(
+            got=f"format '{name}'",
+            expected=f"one of {', '.join(FORMATS)}",
+            where="--format",
+            next_step="Choose one of these, or leave it away to have it guessed.",
+        )
+    return FORMATS[name]

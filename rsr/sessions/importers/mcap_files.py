@@ -1,0 +1,247 @@
+"""MCAP: ROS 2 messages (CDR) and JSON, read in a stream, chunk by chunk. Damage costs only itself."""
+
+from __future__ import annotations
+
+import io
+import struct
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from rsr.sessions.importers._compression import LARGEST_RECORD, decompressed
+from rsr.sessions.importers._extras import library
+from rsr.sessions.importers._messages import Batch, Messages, Topic
+from rsr.sessions.importers._topics import open_topics
+from rsr.sessions.importers.contract import Format, Recording, printable, unreadable
+
+MAGIC = b"\x89MCAP0\r\n"
+_HEAD_BYTES = 8 << 20
+_LOOSE_MESSAGES = 4096
+_RECORD = struct.Struct("<BQ")
+_IN_CHUNK = struct.Struct("<BQHIQQ")
+"""A record's opcode and length, and a message's channel, number and two stamps behind them."""
+_LATEST_NS = 1 << 63
+_SCHEMA, _CHANNEL, _MESSAGE, _CHUNK, _DATA_END = 3, 4, 5, 6, 15
+
+
+def open_mcap(path: Path) -> Recording:
+    return open_topics("mcap", path, Messages([McapFile(path)]))
+
+
+class McapFile:
+    """One MCAP file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._data = library("mcap.data_stream", "ros", "MCAP files")
+        self._records = library("mcap.records", "ros", "MCAP files")
+        self._errors = library("mcap.exceptions", "ros", "MCAP files")
+
+    def topics(self, damage: list[str]) -> list[Topic]:
+        """Find them in the summary at the end where it is whole, otherwise by reading the file's beginning."""
+        topics = self._summary()
+        if topics is None:
+            damage.append(f"{self._path.name} has no readable summary at its end: it was cut or not closed")
+            schemas: dict[int, Any] = {}
+            channels: dict[int, Any] = {}
+            for _ in self._batches(set(), [], schemas, channels):
+                pass
+            topics = [_topic(channel, schemas.get(channel.schema_id)) for channel in channels.values()]
+        if not topics:
+            raise unreadable(self._path, "no topic", "an MCAP file with messages")
+        return topics
+
+    def _summary(self) -> list[Topic] | None:
+        reader = library("mcap.reader", "ros", "MCAP files")
+        try:
+            with self._path.open("rb") as stream:
+                found = reader.SeekingReader(stream, record_size_limit=LARGEST_RECORD).get_summary()
+        except self._damage:
+            return None
+        if found is None or not found.channels:
+            return None
+        return [_topic(channel, found.schemas.get(channel.schema_id)) for channel in found.channels.values()]
+
+    @property
+    def _damage(self) -> tuple[type[Exception], ...]:
+        """What the library raises over a damaged file."""
+        return (
+            self._errors.McapError,
+            struct.error,
+            ValueError,
+            KeyError,
+            OSError,
+            EOFError,
+            MemoryError,
+            OverflowError,
+        )
+
+    def head(self, wanted: set[int]) -> Iterator[Batch]:
+        """The beginning of the file, and of each topic that begins later the chunk where it does."""
+        seen: set[int] = set()
+        with closing(self._batches(wanted, [], {}, {}, _HEAD_BYTES)) as batches:
+            for batch in batches:
+                seen |= set(batch)
+                yield batch
+        for offset in self._first_chunks(wanted - seen):
+            with closing(self._batches(wanted - seen, [], {}, {}, 1, offset)) as batches:
+                yield from batches
+
+    def _first_chunks(self, wanted: set[int]) -> list[int]:
+        """Where in the file the first chunk with each of these topics begins, by the index."""
+        if not wanted:
+            return []
+        reader = library("mcap.reader", "ros", "MCAP files")
+        try:
+            with self._path.open("rb") as stream:
+                found = reader.SeekingReader(stream, record_size_limit=LARGEST_RECORD).get_summary()
+        except self._damage:
+            return []
+        offsets = set()
+        chunks = found.chunk_indexes if found is not None else []
+        for topic in wanted:
+            starts = [chunk.chunk_start_offset for chunk in chunks if topic in chunk.message_index_offsets]
+            offsets |= set(starts[:1])
+        return sorted(offsets)
+
+    def batches(self, wanted: set[int], damage: list[str]) -> Iterator[Batch]:
+        yield from self._batches(wanted, damage, {}, {})
+
+    def _batches(
+        self,
+        wanted: set[int],
+        damage: list[str],
+        schemas: dict[int, Any],
+        channels: dict[int, Any],
+        most_bytes: int | None = None,
+        offset: int | None = None,
+    ) -> Generator[Batch, None, None]:
+        """Yield the messages of each chunk; loose ones in bundles. Stops at the first record that cannot be read."""
+        loose: dict[int, tuple[list[int], list[bytes]]] = {}
+        count, size = 0, self._path.stat().st_size
+        with self._path.open("rb") as stream:
+            try:
+                for record in self._stream(stream, offset):
+                    if isinstance(record, self._records.Chunk):
+                        yield from self._opened(record, wanted, damage, schemas, channels)
+                    elif (
+                        isinstance(record, self._records.Message)
+                        and record.channel_id in wanted
+                        and record.log_time < _LATEST_NS
+                    ):
+                        _add(loose, record.channel_id, record.log_time, record.data)
+                        count += 1
+                    else:
+                        _remember(record, schemas, channels, self._records)
+                    if count >= _LOOSE_MESSAGES:
+                        yield loose
+                        loose, count = {}, 0
+                    if most_bytes is not None and stream.tell() - (offset or 0) > most_bytes:
+                        break
+            except self._damage as error:
+                reached = stream.tell()
+                damage.append(
+                    f"{self._path.name} is damaged or cut near byte {min(reached, size)} of {size} "
+                    f"({type(error).__name__}): what comes before was kept, what comes after was not read"
+                )
+        if loose:
+            yield loose
+
+    def _stream(self, stream: BinaryIO, offset: int | None) -> Iterator[Any]:
+        """Yield schemas, channels, chunks and loose messages; everything else is stepped over."""
+        if offset is not None:
+            stream.seek(offset)
+        elif stream.read(len(MAGIC)) != MAGIC:
+            raise ValueError("it does not begin as MCAP files do")
+        kinds = {
+            _SCHEMA: self._records.Schema,
+            _CHANNEL: self._records.Channel,
+            _CHUNK: self._records.Chunk,
+        }
+        while True:
+            opcode, length = _RECORD.unpack(_exactly(stream, _RECORD.size))
+            if opcode == _DATA_END:
+                return
+            if length > LARGEST_RECORD:
+                raise ValueError(f"a record of {length} bytes")
+            if opcode == _MESSAGE:
+                yield self._records.Message.read(
+                    self._data.ReadDataStream(io.BytesIO(_exactly(stream, length))), length
+                )
+            elif opcode in kinds:
+                yield kinds[opcode].read(self._data.ReadDataStream(io.BytesIO(_exactly(stream, length))))
+            else:
+                _exactly(stream, length)
+
+    def _opened(
+        self, chunk: Any, wanted: set[int], damage: list[str], schemas: dict[int, Any], channels: dict[int, Any]
+    ) -> Iterator[Batch]:
+        """The messages of one chunk, if it is whole."""
+        try:
+            content = decompressed(chunk)
+            yield _unpacked(content, wanted, schemas, channels, self._records)
+        except self._damage as error:
+            words = printable(" ".join(str(error).split()), 100)
+            damage.append(f"{self._path.name}: a damaged chunk was left out ({words})")
+
+
+def _exactly(stream: BinaryIO, size: int) -> bytes:
+    found = stream.read(size)
+    if len(found) < size:
+        raise EOFError(f"{len(found)} of {size} bytes")
+    return found
+
+
+def _unpacked(
+    content: bytes, wanted: set[int], schemas: dict[int, Any], channels: dict[int, Any], records: Any
+) -> Batch:
+    """Messages of the wanted topics out of a chunk's records. A long recording spends its time here."""
+    found: dict[int, tuple[list[int], list[bytes]]] = {channel: ([], []) for channel in wanted}
+    at, end, unpack = 0, len(content), _IN_CHUNK.unpack_from
+    padded = content + bytes(_IN_CHUNK.size)  # so that a short last record can be unpacked like the others
+    while at < end:
+        opcode, length, channel, _, log_time, _ = unpack(padded, at)
+        start, at = at + _RECORD.size, at + _RECORD.size + length
+        if at > end:
+            raise ValueError("a record longer than its chunk")
+        if opcode == _MESSAGE:
+            messages = found.get(channel)
+            if messages is not None and log_time < _LATEST_NS:
+                messages[0].append(log_time)
+                messages[1].append(content[start + 22 : at])
+        elif opcode in (_SCHEMA, _CHANNEL):
+            stream = library("mcap.data_stream", "ros", "MCAP files").ReadDataStream(io.BytesIO(content[start:at]))
+            kind = records.Schema if opcode == _SCHEMA else records.Channel
+            _remember(kind.read(stream), schemas, channels, records)
+    return {channel: messages for channel, messages in found.items() if messages[0]}
+
+
+def _add(found: dict[int, tuple[list[int], list[bytes]]], channel: int, stamp_ns: int, payload: bytes) -> None:
+    stamps, payloads = found.setdefault(channel, ([], []))
+    stamps.append(stamp_ns)
+    payloads.append(payload)
+
+
+def _remember(record: Any, schemas: dict[int, Any], channels: dict[int, Any], records: Any) -> None:
+    if isinstance(record, records.Schema):
+        schemas[record.id] = record
+    elif isinstance(record, records.Channel):
+        channels[record.id] = record
+
+
+def _topic(channel: Any, schema: Any) -> Topic:
+    text = schema.data.decode(errors="replace") if schema is not None and schema.encoding == "ros2msg" else ""
+    kind = schema.name if schema is not None else ""
+    dialect = schema.encoding if schema is not None else ""
+    return Topic(channel.id, channel.topic, kind, channel.message_encoding, text, dialect)
+
+
+def _recognises(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as stream:
+        return path.suffix.lower() == ".mcap" or stream.read(8) == MAGIC
+
+
+FORMAT = Format("mcap", "an MCAP file of ROS 2 or JSON messages", _recognises, open_mcap)

@@ -1,0 +1,104 @@
+"""The surrogate: what it learns, its gradient, its symmetry, its bytes."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from rsr.clash import PRESETS, accuracy, distil, load_pairs, load_surrogate, preset, save_surrogate
+from rsr.clash.frame import from_contact, to_contact
+from rsr.errors import CalibrationError, ConfigError
+from rsr.files import sha256
+from rsr.scenarios.strike import load_shape, sample_strikes, strikes_at
+from rsr.simulators.strikes import Collider
+
+PARAMS = np.array([0.3, 0.3, 0.3, 1.0])
+
+
+def test_it_predicts_strikes_that_it_did_not_see(distilled, square):
+    assert distilled.table_one.scaled > 0.85
+    strikes = sample_strikes(square, 300, np.random.default_rng(9))
+    real = Collider(square)(strikes, np.tile(PARAMS, (300, 1)))
+    after, moved = distilled.surrogate.predict(strikes, PARAMS)
+    assert accuracy(square, after, real.after).scaled > 0.85
+    far = np.linalg.norm(real.moved[:, :2], axis=1)
+    assert np.median(np.linalg.norm((moved - real.moved)[:, :2], axis=1) / far) < 0.2
+
+
+def test_scales_matter_more_than_anything_else(distilled, square, strikes_folder):
+    pairs = load_pairs(strikes_folder)
+    literal, scaled = (
+        distil(square, pairs, replace(PRESETS[name], steps=300, batch=512)).table_one.scaled
+        for name in ("paper", "normalised")
+    )
+    assert literal < scaled < distilled.table_one.scaled
+
+
+def test_it_is_differentiable_in_the_parameters(surrogate, square):
+    strikes = sample_strikes(square, 20, np.random.default_rng(4))
+    fixed = surrogate.fixed_inputs(strikes).double()
+    network = surrogate.network.double()
+    params = torch.tensor(np.tile(PARAMS, (20, 1)), requires_grad=True)
+    network(surrogate.inputs(fixed, params))[:, :3].sum().backward()
+    step = 1e-6
+    with torch.no_grad():
+        for column in range(4):
+            shift = torch.zeros(4, dtype=torch.float64)
+            shift[column] = step
+            values = [network(surrogate.inputs(fixed, params + sign * shift))[:, :3].sum(1) for sign in (1, -1)]
+            assert torch.allclose(params.grad[:, column], (values[0] - values[1]) / (2 * step), rtol=1e-5, atol=1e-7)
+    network.float()
+
+
+def test_its_mirror_symmetry_is_exact(surrogate, square):
+    place, angle, speed = np.array([0.4, 0.7]), np.array([0.1, -0.2]), np.array([0.5, 0.3])
+    one, other = strikes_at(square, speed, place, angle), strikes_at(square, speed, -place, -angle)
+    after = [to_contact(square, s, surrogate.predict(s, PARAMS)[0]) for s in (one, other)]
+    assert after[0] == pytest.approx(after[1] * [1, -1, -1], abs=1e-6)
+
+
+def test_the_contact_frame_goes_both_ways(square):
+    strikes = sample_strikes(square, 10, np.random.default_rng(5))
+    motion = np.random.default_rng(6).normal(size=(10, 3))
+    assert from_contact(square, strikes, to_contact(square, strikes, motion)) == pytest.approx(motion)
+
+
+def test_equal_seeds_give_equal_bytes_and_it_survives_storage(square, strikes_folder, tmp_path):
+    pairs, short = load_pairs(strikes_folder), replace(PRESETS["default"], steps=30)
+    for name in ("one", "other"):
+        save_surrogate(tmp_path / name, distil(square, pairs, short, seed=5).surrogate)
+    save_surrogate(tmp_path / "third", distil(square, pairs, short, seed=6).surrogate)
+    assert sha256(tmp_path / "one") == sha256(tmp_path / "other") != sha256(tmp_path / "third")
+    strikes = sample_strikes(square, 5, np.random.default_rng(7))
+    stored = load_surrogate(tmp_path / "one")
+    again = distil(square, pairs, short, seed=5).surrogate
+    assert stored.predict(strikes, PARAMS)[0] == pytest.approx(again.predict(strikes, PARAMS)[0], rel=1e-5)
+
+
+def test_a_damaged_surrogate_is_refused(surrogate, tmp_path):
+    save_surrogate(tmp_path, surrogate)
+    (tmp_path / "surrogate.npz").write_bytes(b"cut short")
+    with pytest.raises(CalibrationError, match="rsr clash train"):
+        load_surrogate(tmp_path)
+    with pytest.raises(CalibrationError, match="rsr clash train"):
+        load_surrogate(tmp_path / "nothing")
+
+
+def test_unknown_presets_are_refused():
+    with pytest.raises(ConfigError, match="default"):
+        preset("best")
+
+
+def test_a_shape_without_a_mirror_is_not_mirrored(tmp_path):
+    from rsr.clash.surrogate import new_surrogate
+    from tests.clash.test_strike_shapes import write_obj
+
+    crooked = np.array([[0, 0], [0.08, 0], [0.06, 0.05], [0.01, 0.03]])
+    shape = load_shape(str(write_obj(tmp_path / "crooked.obj", crooked, 0.04)))
+    assert shape.axis_rad is None
+    assert shape.fold == 1
+    strikes = sample_strikes(shape, 50, np.random.default_rng(8))
+    untrained = new_surrogate(shape, PRESETS["default"])
+    wanted = np.random.default_rng(9).normal(size=(50, 3))
+    assert untrained.decode(strikes, untrained.encode(strikes, wanted)) == pytest.approx(wanted)

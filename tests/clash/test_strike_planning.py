@@ -1,0 +1,103 @@
+"""Sliding, the hybrid simulator of strikes and plans made in it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rsr.clash import SlidingModel, adapt, fit_sliding
+from rsr.clash.hybrid import HybridStrikes, mujoco_slide
+from rsr.clash.planning import plan, turn_between
+from rsr.errors import CalibrationError
+from rsr.realities.strikes import StrikeStandIn
+from rsr.scenarios.strike import RecordedStrikes, sample_strikes
+
+
+@pytest.fixture(scope="module")
+def recorded(square):
+    return StrikeStandIn(square, 2).record(60)
+
+
+@pytest.fixture(scope="module")
+def model(surrogate, recorded):
+    return adapt(surrogate, recorded.take(slice(0, 10)))
+
+
+def stepped(model: SlidingModel, velocity: np.ndarray, step_s: float = 1e-5) -> np.ndarray:
+    """The same slide by stepping the equations of motion."""
+    linear, turning = velocity[:2].copy(), model.gyration_m * velocity[2]
+    place, turned = np.zeros(2), 0.0
+    while np.hypot(np.linalg.norm(linear), turning) > 1e-3:
+        slip = np.hypot(np.linalg.norm(linear), model.support * turning)
+        drop = model.friction * 9.81 * step_s / slip
+        linear, turning = linear * (1 - drop), turning * (1 - drop * model.support**2)
+        place, turned = place + step_s * linear, turned + step_s * turning / model.gyration_m
+    return np.append(place, turned)
+
+
+@pytest.mark.parametrize("velocity", [(0.5, 0.1, 5.0), (0.3, -0.2, -20.0), (0.4, 0.0, 0.0)])
+@pytest.mark.parametrize("support", [0.6, 1.0, 1.3])
+def test_the_formula_is_the_solution_of_the_equations_of_motion(velocity, support):
+    model = SlidingModel(0.028, friction=0.35, support=support)
+    found = model(np.array([velocity]))[0]
+    assert found == pytest.approx(stepped(model, np.array(velocity)), rel=0.01, abs=2e-4)
+
+
+def test_a_sliding_model_is_recovered_from_where_blocks_came_to_rest(square):
+    truth = SlidingModel(square.gyration_m, friction=0.4, support=0.75, rate=0.1, deflection=-0.1)
+    rng = np.random.default_rng(0)
+    after = rng.uniform([-0.6, -0.6, -10], [0.6, 0.6, 10], (15, 3))
+    recorded = RecordedStrikes(sample_strikes(square, 15, rng), after, truth(after))
+    found = fit_sliding(square, recorded)
+    assert found.friction == pytest.approx(0.4, rel=0.03)
+    assert found.support == pytest.approx(0.75, rel=0.05)
+    assert fit_sliding(square, replace(recorded, rest=None)) is None
+
+
+def test_identified_sliding_predicts_turns_better_than_mujoco(model, recorded):
+    """Torsional friction, which the paper names as unsolved: same velocities, two slides."""
+    others = recorded.take(slice(10, None))
+    errors = {
+        name: np.abs(turn_between(slide(others.after)[:, 2], others.rest[:, 2]))
+        for name, slide in (("identified", model.sliding), ("mujoco", mujoco_slide(model)))
+    }
+    assert errors["identified"].mean() < 0.7 * errors["mujoco"].mean()
+
+
+def test_the_hybrid_predicts_where_strikes_end(model, recorded):
+    others = recorded.take(slice(10, None))
+    rollout = HybridStrikes(model).rollout(others.strikes)
+    far = np.linalg.norm(others.rest[:, :2], axis=1)
+    missed = np.linalg.norm((rollout.rest - others.rest)[:, :2], axis=1)
+    assert np.median(missed / far) < 0.2
+    assert rollout.handled.all()
+    single = HybridStrikes(model)(others.strikes.take(slice(3, 4)))
+    assert single[0] == pytest.approx(rollout.rest[3], abs=1e-6)
+
+
+def test_a_strike_that_misses_moves_nothing(model, square):
+    strikes = sample_strikes(square, 2, np.random.default_rng(1))
+    gone = replace(strikes, angle_rad=np.array([0.0, np.pi]))
+    rollout = HybridStrikes(model).rollout(gone)
+    assert list(rollout.handled) == [True, False]
+    assert not rollout.rest[1].any()
+
+
+@pytest.mark.parametrize("method", ["cmaes", "cem"])
+def test_plans_reach_targets_that_can_be_reached(model, square, method):
+    hybrid = HybridStrikes(model)
+    target = hybrid(sample_strikes(square, 1, np.random.default_rng(2)))[0]
+    found = plan(square, hybrid, target, method=method, population=24, seed=1)
+    assert np.linalg.norm(found.expected[:2] - target[:2]) < 0.005
+    assert abs(turn_between(found.expected[2], target[2])) < 0.1
+    assert hybrid(found.strike)[0] == pytest.approx(found.expected, abs=1e-6)
+    again = plan(square, hybrid, target, method=method, population=24, seed=1)
+    assert again.cost == found.cost
+
+
+def test_without_resting_places_the_slide_is_mujocos(surrogate, recorded):
+    model = adapt(surrogate, replace(recorded.take(slice(0, 10)), rest=None))
+    with pytest.raises(CalibrationError, match="mujoco_slide"):
+        HybridStrikes(model)
+    rests = HybridStrikes(model, mujoco_slide(model))(recorded.strikes)
+    assert np.isfinite(rests).all()

@@ -1,0 +1,124 @@
+"""Tables that users bring: what is right passes, what is wrong gets a clear answer."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+
+from rsr.clash import read_strikes, write_strikes
+from rsr.errors import SessionError
+from rsr.realities.strikes import StrikeStandIn
+from rsr.scenarios.strike import load_shape
+
+
+@pytest.fixture(scope="module")
+def recorded(square):
+    return StrikeStandIn(square, 0).record(12)
+
+
+@pytest.fixture
+def table(recorded, tmp_path):
+    """Write the recording with some columns changed; returns the path."""
+
+    def write(rows=slice(None), without=(), **changes):
+        path = tmp_path / "strikes.csv"
+        write_strikes(path, recorded.take(rows))
+        columns = {name: column.to_numpy() for name, column in zip(*_parts(path), strict=True)}
+        changed = {name: change(columns) for name, change in changes.items()}
+        kept = {name: values for name, values in (columns | changed).items() if name not in without}
+        pyarrow.csv.write_csv(pa.table(kept), path)
+        return path
+
+    return write
+
+
+def _parts(path):
+    read = pyarrow.csv.read_csv(path)
+    return read.column_names, read.columns
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_table_comes_back_as_it_was(recorded, square, tmp_path, ending):
+    path = tmp_path / f"strikes.{ending}"
+    write_strikes(path, recorded)
+    read = read_strikes(path, square)
+    for name in ("speed_m_s", "angle_rad", "point_m", "normal"):
+        assert getattr(read.strikes, name) == pytest.approx(getattr(recorded.strikes, name), abs=1e-9)
+    assert read.after == pytest.approx(recorded.after)
+    assert read.rest == pytest.approx(recorded.rest)
+
+
+def test_where_blocks_came_to_rest_may_be_left_out(table, square):
+    assert read_strikes(table(without=("rest_x", "rest_y", "rest_yaw")), square).rest is None
+    with pytest.raises(SessionError, match="all or none"):
+        read_strikes(table(without=("rest_yaw",)), square)
+
+
+def test_three_strikes_are_too_few(table, square):
+    with pytest.raises(SessionError, match="3 strikes; expected at least 5"):
+        read_strikes(table(rows=slice(0, 3)), square)
+
+
+def test_copies_are_named(table, square):
+    with pytest.raises(SessionError, match="2 of 8 strikes that are copies"):
+        read_strikes(table(rows=np.array([0, 1, 2, 3, 4, 5, 0, 1])), square)
+
+
+def test_strikes_of_another_object_are_named(table, recorded):
+    with pytest.raises(SessionError, match="off the outline of 'triangle'"):
+        read_strikes(table(), load_shape("triangle"))
+
+
+def test_rows_with_nan_are_named(table, square):
+    def hole(columns):
+        values = columns["post_wz"].copy()
+        values[[2, 5]] = np.nan
+        return values
+
+    with pytest.raises(SessionError, match=r"rows 3, 6 with empty cells or NaN in post_wz"):
+        read_strikes(table(post_wz=hole), square)
+
+
+@pytest.mark.parametrize(
+    ("columns", "factor", "words"),
+    [
+        (("point_x", "point_y"), 1000, "point_x, point_y in m"),
+        (("pre_vx", "pre_vy"), 1000, "pre_vx, pre_vy in m/s"),
+        (("post_vx", "post_vy"), 1000, "post_vx, post_vy in m/s"),
+        (("post_wz",), 180 / np.pi, "post_wz in rad/s, not degrees"),
+    ],
+)
+def test_other_units_are_recognised(table, square, columns, factor, words):
+    changes = {name: lambda table, name=name: factor * table[name] for name in columns}
+    with pytest.raises(SessionError, match=words):
+        read_strikes(table(**changes), square)
+
+
+def test_swapped_columns_are_recognised(table, square):
+    swapped = {"post_vx": lambda table: table["post_wz"], "post_wz": lambda table: table["post_vx"]}
+    with pytest.raises(SessionError, match="columns may also be swapped"):
+        read_strikes(table(**swapped), square)
+
+
+def test_normals_that_point_outward_or_are_no_unit_vectors(table, square):
+    turned = {name: lambda table, name=name: -table[name] for name in ("normal_x", "normal_y")}
+    with pytest.raises(SessionError, match="points outward"):
+        read_strikes(table(**turned), square)
+    long = {name: lambda table, name=name: 20 * table[name] for name in ("normal_x", "normal_y")}
+    with pytest.raises(SessionError, match="length 20"):
+        read_strikes(table(**long), square)
+
+
+def test_velocities_before_and_after_confused(table, square):
+    back = {name: lambda table, name=name: -table[name] for name in ("post_vx", "post_vy")}
+    with pytest.raises(SessionError, match="towards what struck it"):
+        read_strikes(table(**back), square)
+
+
+def test_missing_columns_words_and_files(table, square, tmp_path):
+    with pytest.raises(SessionError, match="no column post_wz"):
+        read_strikes(table(without=("post_wz",)), square)
+    with pytest.raises(SessionError, match="words in column pre_vx"):
+        read_strikes(table(pre_vx=lambda table: np.array(["fast"] * 12)), square)
+    with pytest.raises(SessionError, match="Correct the path"):
+        read_strikes(tmp_path / "nothing.csv", square)

@@ -1,0 +1,68 @@
+"""`rsr clash data`, `train`, `adapt`, one after the other, on a shape given as a mesh file."""
+
+import json
+
+import numpy as np
+import pytest
+
+from rsr.clash import load_adapted, write_strikes
+from rsr.cli.app import main
+from rsr.realities.strikes import StrikeStandIn
+from rsr.scenarios.strike import load_shape, sample_strikes
+from tests.clash.test_strike_shapes import write_obj
+
+
+@pytest.fixture(scope="module")
+def chain(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("clash")
+    mesh = write_obj(folder / "printed.obj", load_shape("square").outline, 40, scale=1000)
+    mesh.write_text(mesh.read_text().replace("40000", "40"))
+    data = [
+        "clash",
+        "data",
+        "--shape",
+        str(mesh),
+        "--mesh-unit",
+        "0.001",
+        "--out",
+        str(folder / "data"),
+        "--pairs",
+        "1500",
+    ]
+    train = ["clash", "train", "--data", str(folder / "data"), "--out", str(folder / "paper"), "--preset", "paper"]
+    assert main(data) == 0
+    assert main(train) == 0
+    return folder, mesh
+
+
+def test_a_table_of_strikes_becomes_a_model_a_picture_and_figures(chain, capsys):
+    folder, mesh = chain
+    shape = load_shape(str(mesh), mesh_unit_m=0.001)
+    write_strikes(folder / "strikes.csv", StrikeStandIn(shape, 0).record(18))
+    out = folder / "adapted"
+    options = ["--surrogate", str(folder / "paper"), "--strikes", str(folder / "strikes.csv"), "--out", str(out)]
+    assert main(["clash", "adapt", *options, "--skip-baselines"]) == 0
+    assert "judged on the other 8" in capsys.readouterr().out
+    figures = json.loads((out / "comparison.json").read_text())
+    assert {row["method"] for row in figures["methods"]} == {"adapted", "identified"}
+    assert (out / "adaptation.png").read_bytes().startswith(b"\x89PNG")
+    model = load_adapted(out)
+    assert model.shape.name == "printed"
+    assert np.isfinite(model(sample_strikes(shape, 5, np.random.default_rng(0)))).all()
+
+
+def test_what_is_wrong_with_a_table_is_said(chain, capsys):
+    folder, mesh = chain
+    shape = load_shape(str(mesh), mesh_unit_m=0.001)
+    write_strikes(folder / "few.csv", StrikeStandIn(shape, 0).record(3))
+    options = [
+        "--surrogate",
+        str(folder / "paper"),
+        "--strikes",
+        str(folder / "few.csv"),
+        "--out",
+        str(folder / "none"),
+    ]
+    assert main(["clash", "adapt", *options]) == 2
+    assert "3 strikes" in capsys.readouterr().err
+    assert not (folder / "none").exists()

@@ -1,0 +1,215 @@
+"""`robot.yaml`: what it can say wrongly, and what its numbers become."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+import yaml
+from robots import TWIN_FILE, robot_document
+
+from rsr.errors import ConfigError, PolicyError, RealityError, Waiting
+from rsr.policies.contract import check_contract
+from rsr.policies.terms import task_contract
+from rsr.policies.world import LIMITS
+from rsr.realities import SafetyEnvelope
+from rsr.realities.making import ask_at_terminal, instruction, make_robot_reality
+from rsr.realities.robot import Placement
+from rsr.realities.robot_file import RobotFile, load_robot_file
+from rsr.realities.wiring import Wiring
+from rsr.scenarios import load_scenario
+from rsr.scenarios.pushing import Starts, kinematics
+from rsr.scenarios.pushing.pose import quaternion_of
+
+JOINTS = [f"joint{number}" for number in range(1, 7)]
+
+
+def wiring(document) -> Wiring:
+    return Wiring(RobotFile.model_validate(document), load_scenario("push_cube"))
+
+
+def in_degrees() -> dict:
+    """An arm in degrees, its second joint the other way round and its third off by 90 degrees."""
+    document = robot_document()
+    signs, zeros = [1, -1, 1, 1, 1, 1], [0, 0, 90, 0, 0, 0]
+    document["command"] |= {"unit": "deg", "signs": signs, "zeros": zeros}
+    document["channels"]["joint_position"] |= {"unit": "deg", "signs": signs, "zeros": zeros}
+    document["channels"]["block_position"]["unit"] = "mm"
+    return document
+
+
+def test_units_signs_and_zeros_both_ways():
+    lines = wiring(in_degrees())
+    observation = {f"{joint}.pos": 10.0 * number for number, joint in enumerate(JOINTS)}
+    observation |= {"block.x": 360.0, "block.y": -20.0, "block.z": 25.0, "block.age": 0.01}
+    observation |= {"block.qw": 1.0, "block.qx": 0.0, "block.qy": 0.0, "block.qz": 0.0}
+    reading = lines.read(observation)
+    np.testing.assert_allclose(reading.values["joint_position"][0], np.deg2rad([0, -10, -70, 30, 40, 50]))
+    np.testing.assert_allclose(reading.values["block_position"][0], [0.36, -0.02, 0.025])
+    assert reading.age_s == {"joint_position": 0.0, "block_position": 0.01, "block_orientation": 0.01}
+    command = lines.command(reading.values["joint_position"][0])
+    assert command == pytest.approx({f"{joint}.pos": 10.0 * number for number, joint in enumerate(JOINTS)})
+    np.testing.assert_allclose(lines.sent(command), reading.values["joint_position"][0])
+    check_contract(task_contract(load_scenario("push_cube")), lines.body)
+
+
+def test_a_robot_may_narrow_the_envelope():
+    narrow = {"max_speed_rad_s": 0.5, "tip_speed_m_s": 0.1, "tip_lower_m": [0.2, -0.2, 0.01], "max_sensor_age_s": 0.1}
+    envelope = wiring(robot_document() | {"envelope": narrow}).envelope
+    assert (envelope.max_speed_rad_s, envelope.max_sensor_age_s, envelope.limits.tip_speed_m_s) == (0.5, 0.1, 0.1)
+    assert envelope.limits.tip_lower_m == (0.2, -0.2, 0.01)
+    assert wiring(robot_document()).envelope == SafetyEnvelope()
+
+
+def changed(*path_and_value) -> dict:
+    document = robot_document()
+    *path, last, value = path_and_value
+    place = document
+    for key in path:
+        place = place[key]
+    place[last] = value
+    return document
+
+
+SWAPPED = {"joint2": "joint2.pos", "joint1": "joint1.pos", **{joint: f"{joint}.pos" for joint in JOINTS[2:]}}
+
+
+@pytest.mark.parametrize(
+    ("document", "got"),
+    [
+        (changed("rate_hz", 30), "a rate of 30 Hz"),
+        (changed("command", "keys", SWAPPED), "joints joint2, joint1, joint3, joint4, joint5, joint6"),
+        (changed("command", "unit", "ticks"), "commands in ticks"),
+        (changed("channels", "joint_position", "keys", SWAPPED), "columns joint2, joint1, joint3, joint4, joint5"),
+        (changed("channels", "joint_position", "unit", "ticks"), "unit 'ticks' of channel 'joint_position'"),
+        (changed("channels", "block_position", "unit", "rad"), "unit 'rad' of channel 'block_position'"),
+        (changed("channels", "block_position", "frame", "camera"), "frame 'camera' of channel 'block_position'"),
+    ],
+)
+def test_what_does_not_fit_the_policy_is_refused(tmp_path, document, got):
+    (tmp_path / "robot.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
+    with pytest.raises(PolicyError) as caught:
+        make_robot_reality(load_scenario("push_cube"), tmp_path / "robot.yaml", tmp_path)
+    assert caught.value.got.startswith(got)
+    assert caught.value.next_step.endswith("The policy was not run.")
+
+
+def test_a_missing_channel_is_refused():
+    document = robot_document()
+    del document["channels"]["block_position"]
+    with pytest.raises(PolicyError, match="expected channel 'block_position'"):
+        check_contract(task_contract(load_scenario("push_cube")), wiring(document).body)
+
+
+def test_a_channel_that_only_the_calibration_needs_is_missed_too(tmp_path):
+    document = robot_document()
+    del document["channels"]["block_orientation"]
+    (tmp_path / "robot.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
+    with pytest.raises(PolicyError) as caught:
+        make_robot_reality(load_scenario("push_cube"), tmp_path / "robot.yaml", tmp_path)
+    assert str(caught.value) == (
+        "robot rsr.realities.twin_robot:TwinRobot: got channels block_position, joint_position; expected "
+        "block_orientation, block_position, joint_position, as scenario push_cube observes them. "
+        "Map these channels in the robot's file. The policy was not run."
+    )
+
+
+def test_keys_that_the_robot_does_not_have(tmp_path):
+    document = changed("channels", "block_position", "keys", {"x": "cube.x", "y": "block.y", "z": "block.z"})
+    (tmp_path / "robot.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
+    with pytest.raises(PolicyError, match="got no cube.x in observation_features \\(joint1.pos, "):
+        make_robot_reality(load_scenario("push_cube"), tmp_path / "robot.yaml", tmp_path)
+
+
+def test_an_answer_that_lacks_a_number():
+    with pytest.raises(RealityError) as caught:
+        wiring(robot_document()).read({"joint1.pos": 0.0})
+    assert caught.value.got == "KeyError: 'joint2.pos'"
+
+
+@pytest.mark.parametrize(
+    ("document", "place", "got"),
+    [
+        (changed("channels", "block_position", "age", None), ": channels.block_position.age", "None"),
+        (changed("command", "signs", [1, 2, 1, 1, 1, 1]), ": command.signs.1", "2"),
+        (changed("command", "signs", [1, 1]), ": command", "2 signs or zeros for 6 columns"),
+        (changed("speed", 3), ": speed", "an unknown key"),
+        (changed("robot", "no colon"), ": robot", "'no colon'"),
+        (changed("rate_hz", 0), ": rate_hz", "0"),
+        (changed("envelope", {"max_speed_rad_s": -1}), ": envelope.max_speed_rad_s", "-1"),
+        (changed("envelope", {"max_speed_rad_s": 9}), ": envelope.max_speed_rad_s", "9"),
+        (changed("envelope", {"max_sensor_age_s": 1}), ": envelope.max_sensor_age_s", "1"),
+        (
+            changed("envelope", {"tip_upper_m": [0.5, 0.3, 2.0]}),
+            ": envelope",
+            f"a box from {LIMITS.tip_lower_m} to (0.5, 0.3, 2.0)",
+        ),
+        (["a list"], ": top level", "['a list']"),
+    ],
+)
+def test_files_that_say_something_wrong(tmp_path, document, place, got):
+    path = tmp_path / "robot.yaml"
+    path.write_text(yaml.safe_dump(document, sort_keys=False))
+    with pytest.raises(ConfigError) as caught:
+        load_robot_file(path)
+    assert caught.value.where == f"{path}{place}"
+    assert caught.value.got == got
+    assert caught.value.next_step == "Correct the file; docs/robot.md has an example."
+
+
+@pytest.mark.parametrize("text", [None, "a: [", "\x00"])
+def test_files_that_are_none(tmp_path, text):
+    if text is not None:
+        (tmp_path / "robot.yaml").write_text(text)
+    with pytest.raises(ConfigError, match="expected the YAML file of a robot"):
+        load_robot_file(tmp_path / "robot.yaml")
+
+
+@pytest.mark.parametrize(
+    ("robot", "options", "got"),
+    [
+        ("no.such.module:Robot", {}, "ModuleNotFoundError: No module named 'no'"),
+        ("rsr.realities.twin_robot:Nobody", {}, "AttributeError: "),
+        ("rsr.realities.twin_robot:TwinRobot", {"port": "/dev/ttyACM0"}, "TypeError: "),
+    ],
+)
+def test_robots_that_cannot_be_made(tmp_path, robot, options, got):
+    path = tmp_path / "robot.yaml"
+    path.write_text(yaml.safe_dump(robot_document() | {"robot": robot, "options": options}, sort_keys=False))
+    with pytest.raises(ConfigError) as caught:
+        make_robot_reality(load_scenario("push_cube"), path, tmp_path)
+    assert caught.value.got.startswith(got)
+
+
+def test_what_really_moves_gets_real_time(tmp_path):
+    path = tmp_path / "robot.yaml"
+    path.write_text(yaml.safe_dump(robot_document() | {"simulated": False}, sort_keys=False))
+    make_robot_reality(load_scenario("push_cube"), path, tmp_path)
+    with pytest.raises(ConfigError) as caught:
+        make_robot_reality(load_scenario("push_cube"), path, tmp_path, real_time=False)
+    assert str(caught.value) == (
+        f"{path}: simulated: got simulated time for a robot that is no stand-in; expected real time: it would get all "
+        "its commands at once. Run it in real time."
+    )
+
+
+def placement(target: list[float]) -> Placement:
+    joints = kinematics.joints_for(np.array([0.3, -0.1, 0.025]))
+    pose = [0.376, -0.028, 0.025, *quaternion_of(np.deg2rad(30.0))]
+    return Placement(2, 12, Starts(np.array([[*pose, *joints]]), np.array([target])))
+
+
+def test_a_person_is_told_what_to_put_where():
+    block = "put the block at x = 0.376 m, y = -0.028 m, turned by 30 degrees; its target is x = 0.267 m, y = -0.097 m"
+    tip = "Bring the fingertip near x = 0.300 m, y = -0.100 m."
+    assert instruction(placement([0.267, -0.097, 0.025])) == f"{block}. {tip}"
+    turned = [0.267, -0.097, 0.025, *quaternion_of(np.deg2rad(-15.0))]
+    assert instruction(placement(turned)) == f"{block}, turned by -15 degrees. {tip}"
+
+
+def test_without_a_person_it_waits(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", TWIN_FILE.open())
+    with sys.stdin, pytest.raises(Waiting) as caught:
+        ask_at_terminal(placement([0.3, 0.0, 0.025]))
+    assert caught.value.where == "episode 3 of 12"
