@@ -10,7 +10,7 @@ from rich.table import Table
 from tyro.conf import arg
 
 from rsr import progress
-from rsr.cli.recordings import Count, Folder, Folders, Name, OptionalFolder, _calibration_of, _read
+from rsr.cli.recordings import Count, Folder, Folders, Name, OptionalFolder, calibration_of, read_sessions
 from rsr.cli.screen import say, show
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ def plan(
 
     settings = parse_config({"seed": seed}, where="command line")
     loaded = load_scenario(scenario)
-    _calibration_of(loaded, calibration)
-    recorded = _read(loaded, sessions)
+    calibration_of(loaded, calibration)
+    recorded = read_sessions(loaded, sessions)
     actor = None if policy is None else Policy.load(policy)
     with progress.bar("plan") as advance:
         made = make_plan(
@@ -99,11 +99,11 @@ def divergence(
 
     settings = parse_config({"seed": seed, "infogap": {"transitions": transitions}}, where="command line")
     loaded = load_scenario(scenario)
-    fitted = _calibration_of(loaded, calibration)
+    fitted = calibration_of(loaded, calibration)
     simulated_as = loaded if fitted is None else structured(loaded, fitted.structure)
     params = loaded.space.nominal if fitted is None else fitted.vector()
     count = settings.infogap.transitions
-    pairs = Pairs(simulated_as, _read(loaded, sessions), count, generator(settings.seed, "divergence"))
+    pairs = Pairs(simulated_as, read_sessions(loaded, sessions), count, generator(settings.seed, "divergence"))
     with MujocoSimulator(simulated_as) as simulator:
         simulated = pairs.simulated(simulator, params)
     found = diagnose(pairs.real, simulated, noise=Watched(loaded).noise(), skew=settings.infogap.skew)

@@ -64,7 +64,7 @@ def calibrate(
     settings = parse_config(options, where="command line")
     fitting = calibrator(settings.tune)
     loaded = load_scenario(scenario)
-    recorded = _read(loaded, sessions)
+    recorded = read_sessions(loaded, sessions)
     if everything:
         return compare_methods(loaded, recorded, settings.tune, settings.seed, out)
     with progress.bar("calibrate") as advance:
@@ -97,8 +97,8 @@ def evaluate(
     from rsr.scenarios import load_scenario
 
     loaded = load_scenario(scenario)
-    session = _joined(_read(loaded, sessions))
-    judged = _calibration_of(loaded, calibration)
+    session = _joined(read_sessions(loaded, sessions))
+    judged = calibration_of(loaded, calibration)
     chosen = _held_out(judged, len(session.episodes)) if held_out else tuple(range(len(session.episodes)))
     figures = _figures(loaded, session, judged, chosen, loaded.evaluation.start(start))
     _show_figures(figures, len(chosen))
@@ -121,7 +121,7 @@ def _at_least_one(sessions: Sequence[Path]) -> None:
         )
 
 
-def _read(scenario: Scenario, folders: Sequence[Path]) -> tuple[Session, ...]:
+def read_sessions(scenario: Scenario, folders: Sequence[Path]) -> tuple[Session, ...]:
     """Read sessions and make sure that the scenario can use them."""
     from rsr.sessions import check_session, read_session
 
@@ -132,7 +132,7 @@ def _read(scenario: Scenario, folders: Sequence[Path]) -> tuple[Session, ...]:
     return sessions
 
 
-def _calibration_of(scenario: Scenario, folder: Path | None) -> Calibration | None:
+def calibration_of(scenario: Scenario, folder: Path | None) -> Calibration | None:
     from rsr.calibration import load_calibration
 
     if folder is None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-import rerun
+import rerun  # pyright: ignore[reportMissingImports] (of the extra [rerun])
 
 from rsr.files import cannot_write
 from rsr.sessions.exporters._timeline import laid_out
