@@ -2,27 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from rsr.calibration import start_calibration
-from rsr.calibration.contract import Estimate
 from rsr.calibration.drift import MARGIN, find_drift
 from rsr.errors import CalibrationError
-from tests.calibration.recordings import TRUTH, recording
+from tests.calibration.recordings import calibrated, recording
 from tests.push_samples import push_cube
-
-
-def calibrated():
-    """A calibration that knows the truth."""
-    start = start_calibration(push_cube())
-    known = {
-        name: Estimate(TRUTH[name], TRUTH[name], TRUTH[name], estimate.unit, "identified")
-        for name, estimate in start.estimates.items()
-    }
-    return replace(start, estimates=known)
-
 
 JUDGES = recording(seed=1).episodes
 

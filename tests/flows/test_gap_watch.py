@@ -8,14 +8,13 @@ from threading import Event
 
 import pytest
 
-from rsr.calibration import Estimate, Evidence, save_calibration, start_calibration
+from rsr.calibration import Calibration, Evidence, save_calibration
 from rsr.config import LoopConfig, dump_config
 from rsr.errors import WorkspaceError
 from rsr.files import write_json
 from rsr.sessions import write_session
 from rsr.workspace import Workspace
-from tests.calibration.recordings import TRUTH, recording
-from tests.push_samples import push_cube
+from tests.calibration.recordings import calibrated, recording
 
 EPISODES = 12
 
@@ -39,14 +38,10 @@ def record(workspace: Workspace, name: str, **options) -> Path:
     return write_session(workspace.data_dir, replace(session, card=replace(session.card, session=name)))
 
 
-def knowing():
-    start = start_calibration(push_cube())
-    known = {
-        name: Estimate(TRUTH[name], TRUTH[name], TRUTH[name], estimate.unit, "identified")
-        for name, estimate in start.estimates.items()
-    }
+def knowing() -> Calibration:
+    """It knows the truth, and every episode of its session judged it."""
     evidence = Evidence(0.02, 0.005, "m", {"block_position": (0.02, 0.005)}, (), tuple(range(EPISODES)))
-    return replace(start, estimates=known, evidence=evidence)
+    return replace(calibrated(), evidence=evidence)
 
 
 def page() -> str:
