@@ -7,14 +7,15 @@
 
 `features` builds and scales transitions; `densities` and `estimators` measure KL(real || simulated), and `doctor` says
 which estimator fits the data at hand; `transport` gives W1 or W2 of one added sample in closed form, and of a batch;
-`reward` puts them together. Numpy and scipy alone: from rsr it imports only `errors` and `files`.
+`fitting` puts them together into a `reward`. Numpy and scipy alone: from rsr it imports only `errors` and `files`.
 """
 
 from rsr.infogap.densities import kl_axis, kl_conditional_gaussian, kl_kde
 from rsr.infogap.doctor import Diagnosis, diagnose
 from rsr.infogap.estimators import ESTIMATORS, Divergence, Estimator, divergence
 from rsr.infogap.features import Scaler, transition_noise, transitions
-from rsr.infogap.reward import InfoGapReward, fit_infogap, open_share
+from rsr.infogap.fitting import RewardSettings, fit_infogap
+from rsr.infogap.reward import InfoGapReward, open_share
 from rsr.infogap.transport import (
     METRICS,
     ORDERS,
@@ -38,6 +39,7 @@ __all__ = [
     "InfoGapReward",
     "Metric",
     "Order",
+    "RewardSettings",
     "Scaler",
     "Transport",
     "clipped",

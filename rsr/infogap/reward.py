@@ -5,22 +5,16 @@ from __future__ import annotations
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 
-from rsr.errors import CalibrationError, ConfigError
+from rsr.errors import CalibrationError
 from rsr.files import read_arrays, read_json, write_arrays, write_json
-from rsr.infogap._checks import matrix, noise_vector, same_shape, within
-from rsr.infogap.densities import kl_conditional_gaussian
-from rsr.infogap.estimators import kl_by, noise_floor
 from rsr.infogap.features import Scaler
-from rsr.infogap.transport import METRICS, Metric, Order, Transport
+from rsr.infogap.transport import Metric, Transport
 
 Form = Literal["calibrated", "literal"]
-FORMS: tuple[str, ...] = get_args(Form)
-REFERENCE_SAMPLES = {1: 1000, 2: 250}
-"""Rows of D_sim^k that stand for it, by order: order 2 takes their square of steps for every transition."""
 _NUMBERS = (
     "kl", "kl_floor", "kl_first", "kl_conditional", "kappa", "task_reward_std", "novelty_mean", "novelty_std", "bound",
     "literal_weight",
@@ -147,110 +141,3 @@ def open_share(kl: float, kl_floor: float, kl_first: float) -> float:
     if above_floor == 0:
         return 0.0
     return min(1.0, above_floor / first_above_floor) if first_above_floor > 0 else 1.0
-
-
-def fit_infogap(
-    real: np.ndarray,
-    simulated_before: np.ndarray,
-    simulated_after: np.ndarray,
-    noise: np.ndarray | float,
-    task_reward_std: float,
-    *,
-    rng: np.random.Generator,
-    simulated_first: np.ndarray | None = None,
-    kappa: float = 0.4,
-    skew: float = 0.05,
-    form: Form = "calibrated",
-    metric: str = "saturating",
-    order: Order = 1,
-    estimator: str = "kde",
-    literal_weight: float = 1.0,
-    kl_samples: int = 1000,
-    reference_samples: int | None = None,
-    bound: float = 5.0,
-) -> InfoGapReward:
-    """Do the whole stage of iteration k: the KL of Eq. 3, its floor, and the transport model of D_sim^k.
-
-    All datasets are `transitions(...)` [n, d] whose row i starts from the same recorded state and action.
-
-    Args:
-        real: D_real^k, recorded with policy k-1.
-        simulated_before: D_sim^{k-1}, the same (s, a) propagated with theta_{k-1}.
-        simulated_after: D_sim^k, propagated with theta_k; policy k trains there.
-        noise: [d], what sensor noise adds to a real row and not to its simulated partner (`transition_noise`).
-        task_reward_std: standard deviation over episodes of the task reward per step.
-        rng: draws the sub-samples and the noise of the floor.
-        simulated_first: the same (s, a) propagated with theta_0, for KL_1 on the very rows of KL_k; None in
-            iteration 1, where it is `simulated_before`.
-        form: `calibrated`, or `literal` for Eq. 3 as it is written, times `literal_weight`.
-        metric: a name in `METRICS`.
-        order: beta of W_beta.
-        estimator: a name in `ESTIMATORS`, of KL.
-        kl_samples: rows drawn for KL. Its bandwidth depends on the number, so keep it equal over iterations.
-        reference_samples: rows of D_sim^k that stand for it in the reward; by default those of `REFERENCE_SAMPLES`.
-    """
-    where = "InfoGap stage"
-    within(kappa, 0.0, np.inf, f"{where}: kappa")
-    within(task_reward_std, 0.0, np.inf, f"{where}: task_reward_std")
-    within(bound, np.finfo(float).tiny, np.inf, f"{where}: bound")
-    within(literal_weight, 0.0, np.inf, f"{where}: weight")
-    _one_of(form, FORMS, "form")
-    if simulated_first is None:
-        simulated_first = simulated_before
-    real, before, after, first = _paired([real, simulated_before, simulated_after, simulated_first], where)
-    noise = noise_vector(noise, real.shape[1], where)
-    scaler = Scaler.fit(real, before, after, noise=noise)
-
-    rows = _sample_rows(len(real), within(kl_samples, 50, np.inf, f"{where}: kl_samples"), rng)
-    estimate = kl_by(estimator, scaler=scaler, skew=skew, noise=noise)
-    # Noise is drawn for all rows, so that the floor's draws do not depend on how many are compared.
-    floor = noise_floor(lambda p, q: estimate(p[rows], q[rows]), after, noise, rng)
-
-    make_metric = METRICS[_one_of(metric, tuple(METRICS), "metric")]
-    samples = reference_samples or REFERENCE_SAMPLES.get(order, 1000)
-    within(samples, 50, np.inf, f"{where}: reference_samples")
-    standardised = scaler(after)
-    transport = Transport.fit(standardised, rng=rng, metric=make_metric, samples=samples, order=order)
-    novelty = transport.novelty(standardised).astype(np.float64)
-    return InfoGapReward(
-        scaler=scaler,
-        transport=transport,
-        kl=estimate(real[rows], before[rows]),
-        kl_floor=floor,
-        kl_first=estimate(real[rows], first[rows]),
-        kl_conditional=kl_conditional_gaussian(real, before, scaler=scaler),
-        kappa=float(kappa),
-        task_reward_std=float(task_reward_std),
-        novelty_mean=float(novelty.mean()),
-        # Were all rows equally novel, there would be nothing to grade: do not divide by rounding.
-        novelty_std=max(float(novelty.std()), 1e-3 * float(novelty.mean())),
-        bound=float(bound),
-        literal_weight=float(literal_weight),
-        form=form,
-        estimator=estimator,
-    )
-
-
-def _paired(datasets: list[np.ndarray], where: str) -> list[np.ndarray]:
-    """Check that datasets are equal in shape and large enough for a density: 50 rows and 5 a column."""
-    names = ("real", "simulated_before", "simulated_after", "simulated_first")
-    at_least = max(50, 5 * matrix(datasets[0], f"{where}: real").shape[1])
-    checked = [matrix(data, f"{where}: {name}", at_least=at_least) for data, name in zip(datasets, names, strict=True)]
-    for data, name in zip(checked[1:], names[1:], strict=True):
-        same_shape(checked[0], data, f"{where}: real and {name}")
-    return checked
-
-
-def _sample_rows(size: int, samples: float, rng: np.random.Generator) -> np.ndarray:
-    return np.arange(size) if size <= samples else np.sort(rng.choice(size, int(samples), replace=False))
-
-
-def _one_of(name: str, known: tuple[str, ...], setting: str) -> str:
-    if name not in known:
-        raise ConfigError(
-            got=f"{setting} '{name}'",
-            expected=f"one of {', '.join(known)}",
-            where=f"InfoGap stage: {setting}",
-            next_step=f"Correct infogap.{setting} in params.yaml.",
-        )
-    return name

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from rsr.calibration import load_calibration
-from rsr.infogap import fit_infogap, transitions
+from rsr.config import InfoGapConfig
+from rsr.infogap import RewardSettings, fit_infogap, transitions
 from rsr.policies.novelty import feature_noise, features
 from rsr.policies.rollouts import recorded
 from rsr.progress import Advance
@@ -36,15 +37,21 @@ def infogap(workspace: Workspace, iteration: int, advance: Advance) -> None:
         _task_reward_std(session),
         rng=rng,
         simulated_first=predicted[2],
-        form=config.infogap.form,
-        metric=config.infogap.metric,
-        order=config.infogap.order,
-        estimator=config.infogap.estimator,
-        kappa=config.infogap.kappa,
-        literal_weight=config.infogap.weight,
-        skew=config.infogap.skew,
+        settings=_settings(config.infogap),
     )
     reward.save(workspace.infogap_dir(iteration))
+
+
+def _settings(config: InfoGapConfig) -> RewardSettings:
+    return RewardSettings(
+        form=config.form,
+        metric=config.metric,
+        order=config.order,
+        estimator=config.estimator,
+        kappa=config.kappa,
+        literal_weight=config.weight,
+        skew=config.skew,
+    )
 
 
 class _Sample:

@@ -5,6 +5,7 @@ from rsr.errors import CalibrationError, ConfigError
 from rsr.infogap import (
     ESTIMATORS,
     InfoGapReward,
+    RewardSettings,
     fit_infogap,
     kl_kde,
     open_share,
@@ -30,15 +31,17 @@ class Pushes:
         push = 0.03 * np.concatenate([self.actions, self.actions[:, :1] * self.states[:, 2:] * 10], axis=1)
         return transitions(self.states, self.actions, self.states + push / (1 + 2 * friction))
 
-    def fit(self, before=NOMINAL, after=TRUTH, seed=0, **options):
-        options = {"task_reward_std": 0.5, "simulated_first": self.simulated(NOMINAL), **options}
+    def fit(self, before=NOMINAL, after=TRUTH, seed=0, task_reward_std=0.5, **settings):
+        first = settings.pop("simulated_first", self.simulated(NOMINAL))
         return fit_infogap(
             self.real,
             self.simulated(before),
             self.simulated(after),
             NOISE,
+            task_reward_std,
             rng=np.random.default_rng(seed),
-            **options,
+            simulated_first=first,
+            settings=RewardSettings(**settings),
         )
 
 
