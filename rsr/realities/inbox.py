@@ -1,23 +1,29 @@
 """The reality `inbox`: a lab records by itself and drops the session into a folder.
 
 What is wanted is written there as `<session>.request.json`. The answer is a folder `<session>`, stored as
-`write_session` stores it; copy it under another name and rename it, so that it appears at once. What cannot be used is
-moved to `rejected/` with the reason beside it, and the wait goes on.
+`write_session` stores it, or an archive of it (`<session>.zip`, `.tar.gz`, ...); copy it under another name and rename
+it, so that it appears at once. What cannot be used is moved to `rejected/` with the reason beside it, and the wait goes
+on.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
-from rsr.errors import SessionError, Waiting
-from rsr.files import write_json, write_text
+from rsr.errors import Refused, SessionError, Waiting
+from rsr.files import write_json
 from rsr.progress import Advance
 from rsr.randomness import generator
 from rsr.realities.contract import Actor, CollectionPlan
 from rsr.scenarios import Scenario, task_of
 from rsr.sessions import Session, check_session, read_session
+from rsr.sessions.archives import SUFFIXES
+from rsr.sessions.intake import check_told, taken_in
+from rsr.sessions.quarantine import quarantine
+from rsr.sessions.screening import Limits
 
 SETTLED_S = 30.0
 """A folder that cannot be read and was written to more recently than this may still be arriving."""
@@ -29,36 +35,60 @@ class Inbox:
 
     Args:
         folder: where requests are left and sessions are dropped.
+        robot: that of the campaign so far; a session of another one is refused. None: any.
+        limits: how large a drop may be.
         now_s: the time of file stamps.
+        wanted: what to record, for the request; by default starts and targets of the scenario's task.
     """
 
-    def __init__(self, scenario: Scenario, folder: Path, now_s: Callable[[], float] = time.time) -> None:
-        self._scenario, self._folder, self._now_s = scenario, Path(folder), now_s
+    def __init__(
+        self,
+        scenario: Scenario,
+        folder: Path,
+        robot: str | None = None,
+        limits: Limits | None = None,
+        now_s: Callable[[], float] = time.time,
+        wanted: Callable[[CollectionPlan], Mapping[str, Any]] | None = None,
+    ) -> None:
+        self._scenario, self._folder, self._robot = scenario, Path(folder), robot
+        self._limits, self._now_s = limits or Limits(), now_s
+        self._wanted = wanted or self._starts
 
     def collect(self, policy: Actor, plan: CollectionPlan, advance: Advance) -> Session:
+        """Return the session that the plan asks for; the lab runs the policy itself."""
+        return self.receive(plan, advance)
+
+    def receive(self, plan: CollectionPlan, advance: Advance) -> Session:
         """Return the session that the plan asks for. The drop stays where it is; storing it makes a copy.
 
         Raises:
-            Waiting: it is not there yet, or still arriving.
-            SessionError: what was dropped cannot be used; it was moved away, and the error says why.
+            Waiting: it is not there yet, or still arriving; or what was dropped cannot be used: then it was moved
+                away, and the words say why.
         """
         self._request(plan)
-        drop = self._folder / plan.session
-        if not drop.exists():
+        drop = dropped(self._folder, plan.session)
+        if drop is None:
             raise self._waiting(plan, "no such folder yet")
         try:
-            session = read_session(drop)
-            self._check(session, plan, drop)
+            session = self._read(drop, plan)
+        except Refused as error:
+            raise self._rejected(drop, plan, error) from error
         except SessionError as error:
-            if self._now_s() - _last_change_s(drop) < SETTLED_S:
+            if self._now_s() - last_change_s(drop) < SETTLED_S:
                 raise self._waiting(plan, f"a folder that may still be arriving ({error.got})") from error
-            raise self._reject(drop, error) from error
+            raise self._rejected(drop, plan, error) from error
         advance(1.0, f"{len(session.episodes)} episodes")
+        return session
+
+    def _read(self, drop: Path, plan: CollectionPlan) -> Session:
+        with taken_in([drop], self._limits) as (folder,):
+            session = read_session(folder)
+            self._check(session, plan, drop)
+            check_told(folder, session)
         return session
 
     def _request(self, plan: CollectionPlan) -> None:
         """Tell the lab what to record; unchanged if it was told before."""
-        starts = task_of(self._scenario).sample_starts(generator(plan.seed, "starts"), plan.episodes)
         request = {
             "session": plan.session,
             "scenario": self._scenario.name,
@@ -70,10 +100,13 @@ class Inbox:
                 channel.name: {"columns": channel.columns, "unit": channel.unit, "frame": channel.frame}
                 for channel in self._scenario.channels
             },
-            "starts_qpos": starts.qpos.tolist(),
-            "targets": starts.target.tolist(),
+            **self._wanted(plan),
         }
         write_json(self._folder / f"{plan.session}.request.json", request)
+
+    def _starts(self, plan: CollectionPlan) -> dict[str, Any]:
+        starts = task_of(self._scenario).sample_starts(generator(plan.seed, "starts"), plan.episodes)
+        return {"starts_qpos": starts.qpos.tolist(), "targets": starts.target.tolist()}
 
     def _check(self, session: Session, plan: CollectionPlan, drop: Path) -> None:
         card = session.card
@@ -81,6 +114,8 @@ class Inbox:
             ("session", card.session, plan.session),
             ("scenario", card.scenario, self._scenario.name),
             ("policy_sha256", card.policy_sha256 or plan.policy_sha256, plan.policy_sha256),
+            ("control_dt_s", card.control_dt_s, self._scenario.control_dt_s),
+            ("robot", card.robot or self._robot, self._robot or card.robot),
         ):
             if got != expected:
                 raise SessionError(
@@ -100,20 +135,23 @@ class Inbox:
             next_step=f"Record what {plan.session}.request.json asks for and put it here, then run this again.",
         )
 
-    def _reject(self, drop: Path, error: SessionError) -> SessionError:
-        """Move a drop away, whole, and leave the reason beside it."""
-        rejected = self._folder / _REJECTED
-        rejected.mkdir(exist_ok=True)
-        number = 1 + sum(path.is_dir() for path in rejected.glob(f"{drop.name}-*"))
-        moved = drop.rename(rejected / f"{drop.name}-{number}")
-        write_text(moved.with_suffix(".txt"), f"{error}\n")
-        return SessionError(
-            got=error.got,
+    def _rejected(self, drop: Path, plan: CollectionPlan, error: SessionError) -> Waiting:
+        """Move a drop away, whole, with the reason beside it; another one is waited for."""
+        moved = quarantine(drop, error, self._folder / _REJECTED)
+        return Waiting(
+            got=f"a drop that cannot be used ({error.where}: {error.got})",
             expected=error.expected,
-            where=error.where,
+            where=str(self._folder / plan.session),
             next_step=f"It was moved to {moved}. {error.next_step} Then run this again.",
         )
 
 
-def _last_change_s(drop: Path) -> float:
-    return max(path.stat().st_mtime for path in (drop, *drop.rglob("*")))
+def dropped(folder: Path, session: str) -> Path | None:
+    """What a lab put into the inbox for a session: its folder, or an archive of it; None if nothing yet."""
+    candidates = [folder / f"{session}{suffix}" for suffix in ("", *SUFFIXES)]
+    return next((path for path in candidates if path.exists() or path.is_symlink()), None)
+
+
+def last_change_s(drop: Path) -> float:
+    """The newest file stamp of a drop."""
+    return max(path.lstat().st_mtime for path in (drop, *drop.rglob("*")))

@@ -9,15 +9,17 @@ judged on others:
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from rsr.randomness import generator
 from rsr.realities._strikes.body import Block, Motion
 from rsr.realities._strikes.hits import Scatter, compliant, draw_scatter, rigid
-from rsr.realities._strikes.mocap import FRAME_S, fitted_velocities, measured_strikes, resting
+from rsr.realities._strikes.mocap import FRAME_S, NOISE, fitted_velocities, measured_strikes, resting
 from rsr.realities._strikes.truth import draw_truth
 from rsr.scenarios.strike import PARAMETERS, Definition, RecordedStrikes, Shape, Strikes, sample_strikes
-from rsr.scenarios.strike.outline import rotated
+from rsr.scenarios.strike.outline import distances, rotated
 from rsr.simulators.strikes import Collider
 
 TUNING_SEEDS = tuple(range(12))
@@ -26,6 +28,22 @@ JUDGING_SEEDS = tuple(range(2400, 2412))
 _GAP_M = 0.0002
 _SLIDE_STEP_S = 0.0005
 _LONGEST_SLIDE_S = 1.6
+_BEFORE_FRAMES = 30
+
+
+@dataclass(frozen=True)
+class Film:
+    """N strikes as motion capture saw them, T frames each, in a world in which the striking block moves along x.
+
+    Args:
+        time_s: [T]. block: [N, T, 3], centre of mass (m, m) and turn (rad). nose_x_m: [N, T].
+        braking: [N, T], True while the arm brakes.
+    """
+
+    time_s: np.ndarray
+    block: np.ndarray
+    nose_x_m: np.ndarray
+    braking: np.ndarray
 
 
 class StrikeStandIn:
@@ -54,6 +72,46 @@ class StrikeStandIn:
         after = np.column_stack([rotated(velocity[:, :2], back), velocity[:, 2]])
         rest = np.column_stack([rotated(rest[:, :2], back), rest[:, 2]])
         return RecordedStrikes(measured_strikes(wanted, curvature, rng), after, rest)
+
+    def film(self, count: int, visit: int = 0) -> Film:
+        """Strike at random and return what motion capture saw, from 0.12 s before the blocks part until rest."""
+        rng = generator(self._seed, "strikes", "film", self._shape.name, visit)
+        wanted = sample_strikes(self._shape, count, rng)
+        scatter = draw_scatter(self._truth, count, rng)
+        start, motion = self._hit(wanted, scatter, _curvature(self._shape, wanted))
+        frames = round(_LONGEST_SLIDE_S / FRAME_S)
+        # One frame more than is shown: the blocks part at any moment between two frames.
+        slid = self._markers(
+            self._block.slide(
+                motion, scatter.ground_friction, _SLIDE_STEP_S, frames + 1, round(FRAME_S / _SLIDE_STEP_S)
+            )
+        )
+        since_s = (np.arange(-_BEFORE_FRAMES, frames + 1) + rng.uniform(0, 1, (count, 1))) * FRAME_S
+        seen = [self._seen(wanted, row, start[row], slid[:, row], since_s[row]) for row in range(count)]
+        block, nose, braking = (np.array(part) for part in zip(*seen, strict=True))
+        time_s = np.arange(since_s.shape[1]) * FRAME_S
+        noisy = block + rng.normal(size=block.shape) * NOISE
+        return Film(time_s, noisy, nose + rng.normal(size=nose.shape) * NOISE[0], braking)
+
+    def _seen(
+        self, wanted: Strikes, row: int, start: np.ndarray, slid: np.ndarray, since_s: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Block [T, 3], nose [T] and whether the arm brakes [T], at times since the blocks parted."""
+        speed = wanted.speed_m_s[row]
+        touched, parted = _touching_x(self._shape, start), _touching_x(self._shape, slid[0])
+        contact_s = max(parted - touched, 0.0) / speed
+        times = np.concatenate([[-contact_s - 1e-9], np.arange(len(slid)) * FRAME_S])
+        block = np.column_stack([np.interp(since_s, times, column) for column in np.vstack([start, slid]).T])
+        velocity = (slid[1] - slid[0]) / FRAME_S
+        # The arm has lost the momentum that the block has gained, and is no faster than the place that it pushed.
+        pushed = max(velocity[0] - velocity[2] * -slid[0, 1], 0.0)
+        share = self._shape.mass_kg / Definition.striker_mass_kg
+        leaving = min(speed - share * velocity[0], pushed)
+        moving_s = np.clip(since_s, 0, leaving / Definition.braking_m_s2)
+        after = parted + leaving * moving_s - Definition.braking_m_s2 * moving_s**2 / 2
+        nose = np.where(since_s < 0, np.minimum(touched + speed * (since_s + contact_s), parted), after)
+        braking = (since_s > -contact_s) & (since_s < leaving / Definition.braking_m_s2)
+        return block, nose, braking
 
     def _hit(self, strikes: Strikes, scatter: Scatter, curvature: np.ndarray) -> tuple[np.ndarray, Motion]:
         """Pose of the markers before, [N, 3], and the block's motion when it is free again."""
@@ -94,6 +152,13 @@ class StrikeControl:
         return RecordedStrikes(
             measured_strikes(strikes, _curvature(self._shape, strikes), rng), fitted_velocities(frames, rng)
         )
+
+
+def _touching_x(shape: Shape, pose: np.ndarray) -> float:
+    """How far along x the nose comes before it touches a block at a pose (m, m, rad)."""
+    along = np.linspace(-0.02, 0.05, 1401)
+    line = rotated(np.column_stack([along, np.zeros(len(along))]) - pose[:2], -pose[2])
+    return float(along[int(np.argmax(distances(line, shape.outline) < Definition.nose_radius_m))])
 
 
 def _curvature(shape: Shape, strikes: Strikes) -> np.ndarray:

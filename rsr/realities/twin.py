@@ -7,6 +7,9 @@ No choice of the scenario's parameters reproduces it exactly.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 import mujoco
 import numpy as np
 
@@ -29,12 +32,19 @@ class Twin:
 
     Args:
         seed: which hidden world.
+        changed: factors on hidden parameters: what wear or a repair did to this robot since.
     """
 
-    def __init__(self, scenario: Scenario, seed: int, envelope: SafetyEnvelope | None = None) -> None:
+    def __init__(
+        self,
+        scenario: Scenario,
+        seed: int,
+        envelope: SafetyEnvelope | None = None,
+        changed: Mapping[str, float] | None = None,
+    ) -> None:
         self._scenario = scenario
         self._task = task_of(scenario)
-        self._truth = draw_truth(seed, scenario.space.names)
+        self._truth = _changed(draw_truth(seed, scenario.space.names), changed or {})
         self._model = _hidden_model(scenario, self._truth)
         self._envelope = envelope or SafetyEnvelope()
 
@@ -121,6 +131,11 @@ class _Log:
     def add(self, measured: dict[str, np.ndarray], **more: np.ndarray) -> None:
         for name, row in {**measured, **more}.items():
             self.rows.setdefault(name, []).append(np.array(row, float))
+
+
+def _changed(truth: Truth, factors: Mapping[str, float]) -> Truth:
+    values = {name: value * factors.get(name, 1.0) for name, value in truth.parameters.items()}
+    return replace(truth, parameters=values)
 
 
 def _hidden_model(scenario: Scenario, truth: Truth) -> mujoco.MjModel:

@@ -202,6 +202,8 @@ _FIELDS: dict[tuple[str, str], tuple[Callable[[mujoco.MjModel, int], float], Wri
     ("pair", "impedance_start"): _pair("pair_solimp", 0),
     ("pair", "impedance_end"): _pair("pair_solimp", 1),
     ("pair", "impedance_width"): _pair("pair_solimp", 2),
+    ("pair", "impedance_midpoint"): _pair("pair_solimp", 3),
+    ("pair", "impedance_power"): _pair("pair_solimp", 4),
     ("geom", "size"): (lambda m, i: float(m.geom_size[i, 0]), _write_size),
     ("geom", "corner_radius"): (lambda m, i: float(m.geom_size[i, 0]), _write_corner_radius),
     ("body", "mass"): (lambda m, i: float(m.body_mass[i]), _write_mass),

@@ -38,6 +38,7 @@ FIELDS: dict[str, Fields] = {
                 "zero_s",
                 "structure",
                 "evaluation",
+                "collision",
             }
         ),
     ),
@@ -50,6 +51,7 @@ FIELDS: dict[str, Fields] = {
     ),
     "evaluation": Fields(frozenset({"starts", "metrics"}), frozenset({"horizon_s", "free_flight"})),
     "free_flight": Fields(frozenset({"position", "orientation", "below_m", "frames_before"})),
+    "collision": Fields(frozenset({"striker", "struck"}), frozenset({"nose_radius_m", "shape"})),
     "metric": Fields(frozenset({"channel", "statistic"}), frozenset({"one_is"})),
 }
 """Kind of mapping -> its keys."""

@@ -12,6 +12,7 @@ import yaml
 
 from rsr.errors import ConfigError, ScenarioError
 from rsr.scenarios.bindings import Binding, bind, element_id, free_joint_slice, in_order
+from rsr.scenarios.collision import parse_collision
 from rsr.scenarios.fields import check_fields
 from rsr.scenarios.metrics import default_evaluation, parse_evaluation
 from rsr.scenarios.parameters import Parameter, ParameterSpace
@@ -99,6 +100,9 @@ def _build(path: Path, document: Mapping[str, Any]) -> Scenario:
         zero_s=document.get("zero_s", Scenario.zero_s),
         structure=parse_structure(document.get("structure", {}), f"{where}, structure"),
         shifts=_shifts(document["parameters"], names, where),
+        collision=parse_collision(model, document["collision"], f"{where}, collision")
+        if "collision" in document
+        else None,
     )
 
 

@@ -10,6 +10,8 @@ import numpy as np
 
 from rsr.errors import ConfigError, ScenarioError
 
+_ROUNDING = 1e-12
+
 
 @dataclass(frozen=True)
 class Parameter:
@@ -113,7 +115,8 @@ class ParameterSpace:
     def check(self, vector: np.ndarray) -> None:
         """Raise ScenarioError where a value is not finite or outside its bounds."""
         for parameter, value in zip(self, vector, strict=True):
-            if not np.isfinite(value) or not parameter.lower <= value <= parameter.upper:
+            rounding = _ROUNDING * (parameter.upper - parameter.lower)  # of a bound that went through coordinates
+            if not np.isfinite(value) or not parameter.lower - rounding <= value <= parameter.upper + rounding:
                 raise ScenarioError(
                     got=f"{parameter.name} = {value:.6g} {parameter.unit}",
                     expected=f"a value in [{parameter.lower:.6g}, {parameter.upper:.6g}]",

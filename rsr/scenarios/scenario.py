@@ -13,6 +13,7 @@ import numpy as np
 
 from rsr.errors import ConfigError
 from rsr.scenarios.bindings import Binding, refresh_constants
+from rsr.scenarios.collision import Collision
 from rsr.scenarios.metrics import Evaluation
 from rsr.scenarios.parameters import ParameterSpace
 from rsr.scenarios.smoothing import smooth
@@ -71,6 +72,7 @@ class Scenario:
         shifts: (channel, index of the parameter that says how late it was recorded, in s); see `clocks`.
         structure: options of the MJCF that are to be compared, with their values; see `structure`.
         zero_s: how much of an episode that is judged tells its sensors' zeros, see `zeros`; what follows is judged.
+        collision: the pair of geoms whose impacts a surrogate may compute.
     """
 
     name: str
@@ -95,6 +97,7 @@ class Scenario:
     shifts: tuple[tuple[str, int], ...] = ()
     zero_s: float = 2.0
     structure: tuple[tuple[str, tuple[str | int | float, ...]], ...] = ()
+    collision: Collision | None = None
 
     @property
     def window_steps(self) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rsr.errors import SessionError, Waiting
+from rsr.errors import Waiting
 from rsr.progress import ignore
 from rsr.realities import CollectionPlan, Inbox, Twin
 from rsr.realities.inbox import SETTLED_S
@@ -30,10 +30,11 @@ def folder(tmp_path) -> Path:
     return tmp_path / "inbox"
 
 
-def collect(folder: Path, later_s: float = 2 * SETTLED_S) -> Session:
+def collect(folder: Path, later_s: float = 2 * SETTLED_S, robot: str | None = None) -> Session:
     import time
 
-    return Inbox(push_cube(), folder, lambda: time.time() + later_s).collect(ScriptedPusher(), PLAN, ignore)
+    inbox = Inbox(push_cube(), folder, robot, now_s=lambda: time.time() + later_s)
+    return inbox.collect(ScriptedPusher(), PLAN, ignore)
 
 
 def drop(folder: Path, session: Session) -> Path:
@@ -86,10 +87,10 @@ def test_a_damaged_drop_is_rejected_with_the_reason(folder, recorded):
     for number in (1, 2):
         file = next((drop(folder, recorded) / "data").rglob("*.parquet"))
         file.write_bytes(file.read_bytes()[:-10])
-        with pytest.raises(SessionError) as caught:
+        with pytest.raises(Waiting) as caught:
             collect(folder)
         moved = folder / "rejected" / f"session-001-{number}"
-        assert caught.value.got == "bytes that do not match their checksum"
+        assert caught.value.got.endswith("bytes that do not match their checksum)")
         assert caught.value.next_step.startswith(f"It was moved to {moved}. ")
         assert moved.is_dir()
         assert "bytes that do not match their checksum" in moved.with_suffix(".txt").read_text()
@@ -112,20 +113,22 @@ def without_block(session: Session) -> Session:
         (lambda s: replace(s, card=replace(s.card, session="session-002")), "session session-002"),
         (lambda s: replace(s, card=replace(s.card, scenario="push_t")), "scenario push_t"),
         (lambda s: replace(s, card=replace(s.card, policy_sha256="other")), "policy_sha256 other"),
+        (lambda s: replace(s, card=replace(s.card, robot="the second")), "robot the second"),
+        (lambda s: replace(s, card=replace(s.card, control_dt_s=0.1)), "control_dt_s 0.1"),
         (without_block, "channels joint_position, block_orientation, joint_setpoint, action"),
     ],
 )
 def test_another_session_than_the_one_asked_for_is_rejected(folder, recorded, change, got):
     drop(folder, change(recorded))
-    with pytest.raises(SessionError) as caught:
-        collect(folder)
-    assert caught.value.got.startswith(got)
+    with pytest.raises(Waiting) as caught:
+        collect(folder, robot=recorded.card.robot)
+    assert f": {got}" in caught.value.got
     assert (folder / "rejected" / "session-001-1").is_dir()
     assert not (folder / "session-001").exists()
 
 
 def test_a_file_in_the_place_of_a_folder_is_rejected(folder):
     (folder / "session-001").write_text("our data")
-    with pytest.raises(SessionError, match="no such folder"):
+    with pytest.raises(Waiting, match="no such folder"):
         collect(folder)
     assert (folder / "rejected" / "session-001-1").read_text() == "our data"

@@ -3,6 +3,7 @@
 What a strike and its outcome mean is part of this scenario (`Definition`): simulated and recorded ones are compared.
 """
 
+from rsr.scenarios.strike.declared import declared_collision, striking, struck_shape
 from rsr.scenarios.strike.definition import PARAMETERS, Definition
 from rsr.scenarios.strike.outline import Face
 from rsr.scenarios.strike.scene import scene_xml
@@ -19,8 +20,11 @@ __all__ = [
     "RecordedStrikes",
     "Shape",
     "Strikes",
+    "declared_collision",
     "load_shape",
     "sample_strikes",
     "scene_xml",
     "strikes_at",
+    "striking",
+    "struck_shape",
 ]

@@ -93,11 +93,11 @@ class Shape:
 def load_shape(name: str, mass_kg: float = _MASS_KG, mesh_unit_m: float = 1.0) -> Shape:
     """Take a built-in shape by name, or a prism from a mesh file (STL, OBJ) that stands on its base, z up."""
     if name in SHAPES:
-        return _shape(name, _built_in(name), _HEIGHT_M, mass_kg)
+        return prism(name, _built_in(name), _HEIGHT_M, mass_kg)
     path = Path(name)
     if path.is_file():
         outline, height_m = _silhouette(path, mesh_unit_m)
-        return _shape(path.stem, outline, height_m, mass_kg)
+        return prism(path.stem, outline, height_m, mass_kg)
     raise ScenarioError(
         got=f"shape '{name}'",
         expected=f"one of {', '.join(SHAPES)}, or a mesh file (.stl, .obj)",
@@ -106,7 +106,8 @@ def load_shape(name: str, mass_kg: float = _MASS_KG, mesh_unit_m: float = 1.0) -
     )
 
 
-def _shape(name: str, outline: np.ndarray, height_m: float, mass_kg: float) -> Shape:
+def prism(name: str, outline: np.ndarray, height_m: float, mass_kg: float) -> Shape:
+    """Make a shape from an outline [N, 2], counter-clockwise; the longer of its faces are struck."""
     centred = outline - moments(outline)[1]
     lengths = [face.length_m for face in faces_of(centred)]
     equal = {"semi_cylinder": 1, "square": 1, "triangle": 1}.get(

@@ -1,0 +1,128 @@
+"""What a training leaves behind while it runs: a learning curve, and a checkpoint to go on from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from rsr.files import DAMAGED, read_arrays, write_arrays, write_text
+from rsr.gnn.contract import ContactNetwork
+
+_COLUMNS = "step,cpu_s,loss,held_out_position_mm,held_out_rotation_deg"
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Sums of floats depend on how many threads share them: equal bytes need one."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@dataclass
+class Record:
+    """The state of a training, kept in a folder or, without one, in memory alone."""
+
+    folder: Path | None
+    key: str
+    step: int = 0
+    rows: list[list[float]] = field(default_factory=list)
+    _losses: list[float] = field(default_factory=list)
+    _cpu_s: float = 0.0
+    _started: float = field(default_factory=time.process_time)
+
+    @classmethod
+    def opened(
+        cls, folder: Path | None, described: dict[str, Any], network: ContactNetwork, optimiser: torch.optim.Optimizer
+    ) -> Record:
+        """Begin, or go on from a checkpoint of the same training; one of another training is not used."""
+        key = hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
+        record = cls(folder, key)
+        if folder is None:
+            return record
+        try:
+            arrays = read_arrays(record._checkpoint)
+            if str(arrays["key"]) != key:
+                return record
+            record.step, record._cpu_s = int(arrays["step"]), float(arrays["cpu_s"])
+            record.rows = arrays["rows"].tolist()
+        except DAMAGED:  # a checkpoint only saves time
+            return record
+        _restore(arrays, network, optimiser)
+        return record
+
+    @property
+    def words(self) -> str:
+        _, cpu_s, loss, position_mm, rotation_deg = self.rows[-1]
+        held_out = "" if np.isnan(position_mm) else f", held out {position_mm:.2f} mm {rotation_deg:.2f} deg"
+        return f"loss {loss:.4f}{held_out}, {cpu_s:.0f} CPU-s"
+
+    @property
+    def cpu_s(self) -> float:
+        """CPU seconds of this training, those before a kill included."""
+        return self._cpu_s + time.process_time() - self._started
+
+    def add(self, loss: float) -> None:
+        self._losses.append(loss)
+
+    def look(
+        self,
+        step: int,
+        network: ContactNetwork,
+        optimiser: torch.optim.Optimizer,
+        errors: tuple[float, float] | None,
+    ) -> None:
+        """Add a row to the curve, and write curve and checkpoint."""
+        self.step = step
+        self.rows.append([step, self.cpu_s, float(np.mean(self._losses)), *(errors or (np.nan, np.nan))])
+        self._losses.clear()
+        if self.folder is None:
+            return
+        lines = [_COLUMNS] + [",".join(f"{value:.6g}" for value in row) for row in self.rows]
+        write_text(self.folder / "curve.csv", "\n".join(lines) + "\n")
+        state = {"key": np.array(self.key), "step": np.array(step), "cpu_s": np.array(self.cpu_s)}
+        write_arrays(self._checkpoint, state | {"rows": np.array(self.rows)} | _state(network, optimiser))
+
+    def close(self) -> None:
+        """The training is whole: its checkpoint is of no more use."""
+        if self.folder is not None:
+            self._checkpoint.unlink(missing_ok=True)
+
+    @property
+    def _checkpoint(self) -> Path:
+        return (self.folder or Path()) / "checkpoint.npz"
+
+
+_MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+
+
+def _state(network: ContactNetwork, optimiser: torch.optim.Optimizer) -> dict[str, np.ndarray]:
+    arrays = {f"weight/{name}": value.detach().numpy() for name, value in network.state_dict().items()}
+    for index, moments in optimiser.state_dict()["state"].items():
+        arrays |= {f"{name}/{index}": moments[name].numpy() for name in _MOMENTS}
+    return arrays
+
+
+def _restore(arrays: dict[str, np.ndarray], network: ContactNetwork, optimiser: torch.optim.Optimizer) -> None:
+    weights = {name: arrays[f"weight/{name}"] for name in network.state_dict()}
+    network.load_state_dict({name: torch.as_tensor(value) for name, value in weights.items()})
+    state = optimiser.state_dict()
+    indices = [index for group in state["param_groups"] for index in group["params"]]
+    moments = {
+        index: {name: torch.as_tensor(arrays[f"{name}/{index}"]) for name in _MOMENTS}
+        for index in indices
+        if f"step/{index}" in arrays
+    }
+    optimiser.load_state_dict({**state, "state": moments})

@@ -1,0 +1,195 @@
+"""A scenario's own recordings to a learned simulator: data of an identified MuJoCo, training, fine-tuning, evidence."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from rsr.errors import CalibrationError
+from rsr.files import write_json
+from rsr.gnn.contract import ContactNetwork
+from rsr.gnn.simulator import GnnSimulator
+from rsr.gnn.storage import load_network, save_network
+from rsr.gnn.training import TrainingSettings, fine_tune, train_network
+from rsr.gnn.variation import recorded_trajectories, varied_trajectories
+from rsr.progress import Advance
+from rsr.randomness import generator
+from rsr.scenarios import Scenario
+from rsr.sessions import Episode, Session
+from rsr.simulators import MujocoSimulator, Simulator, evaluate_recording
+
+NETWORK, RECORD = "network", "gnn.json"
+_UNFINISHED = ".training"
+_KEPT_BACK = 0.2
+_FINETUNE_BATCH, _FINETUNE_RATE, _FINETUNE_UNROLL = 64, 3e-4, 16
+FEWEST_TO_FINE_TUNE = 3
+
+
+@dataclass(frozen=True)
+class GnnSettings:
+    """What a fit may spend.
+
+    Args:
+        network: "impulse" or "fignet".
+        trajectories: how many the teacher simulates.
+        steps: of training on them.
+        finetune_steps: of fine-tuning on recorded ones; 0 leaves it out.
+    """
+
+    network: str = "impulse"
+    trajectories: int = 1500
+    steps: int = 2500
+    finetune_steps: int = 200
+    threads: int = 2
+
+    @property
+    def training(self) -> TrainingSettings:
+        return TrainingSettings(network=self.network, steps=self.steps)
+
+    @property
+    def fine_tuning(self) -> TrainingSettings:
+        """Long windows from the first step on, and no disturbance: recordings bring noise of their own."""
+        return TrainingSettings(
+            steps=self.finetune_steps,
+            batch=_FINETUNE_BATCH,
+            rate=_FINETUNE_RATE,
+            unroll=_FINETUNE_UNROLL,
+            long_from=0.0,
+            noise_m=0.0,
+            network=self.network,
+        )
+
+
+Errors = Mapping[str, float]
+"""The scenario's own metrics by name."""
+
+
+@dataclass(frozen=True)
+class GnnFit:
+    """A learned simulator and what it is worth.
+
+    Args:
+        folder: where `load_gnn` finds it.
+        chosen: "network" or "fine-tuned", decided on fitted episodes that fine-tuning did not see.
+        errors: "nominal", "teacher", "network" and perhaps "fine-tuned" -> metrics on the held-out episodes.
+    """
+
+    scenario: Scenario
+    folder: Path
+    chosen: str
+    errors: Mapping[str, Errors]
+
+    def simulator(self) -> GnnSimulator:
+        return load_gnn(self.scenario, self.folder)
+
+
+def load_gnn(scenario: Scenario, folder: Path) -> GnnSimulator:
+    """Open the simulator that `fit_gnn` left in a folder."""
+    return GnnSimulator(scenario, load_network(folder / NETWORK))
+
+
+def fit_gnn(
+    scenario: Scenario,
+    sessions: Sequence[Session],
+    teacher: np.ndarray,
+    fitted: Sequence[int],
+    settings: GnnSettings,
+    seed: int,
+    out: Path,
+    advance: Advance,
+) -> GnnFit:
+    """Teach a network what the identified MuJoCo does, then what it does not do and the recordings show.
+
+    Args:
+        teacher: [P], the scenario's parameters as identified on the fitted episodes.
+        fitted: episodes, counted over all sessions one after the other, that may be used; all others judge.
+        out: folder for the network and `gnn.json`.
+    """
+    session = joined(sessions)
+    learnt, kept_back = split_known(scenario, session.episodes, fitted, seed)
+    known = [session.episodes[index] for index in learnt]
+    taught = varied_trajectories(
+        *(scenario, teacher, known, settings.trajectories, scenario.episode_steps, seed, settings.threads),
+        _part(advance, 0.0, 0.1),
+    )
+    network = train_network(taught, settings.training, seed, _part(advance, 0.1, 0.8), folder=out / _UNFINISHED)
+    candidates = {"network": network}
+    if settings.finetune_steps and len(learnt) >= FEWEST_TO_FINE_TUNE:
+        recorded = recorded_trajectories(scenario, teacher, known)
+        candidates["fine-tuned"] = fine_tune(network, recorded, settings.fine_tuning, seed, _part(advance, 0.8, 0.95))
+    judges = Judges(scenario, session, teacher)
+    scores = {name: judges.score(candidate, kept_back) for name, candidate in candidates.items()}
+    chosen = min(scores, key=scores.__getitem__)
+    errors = judges.errors(candidates, sorted(set(range(len(session.episodes))) - set(fitted)))
+    save_network(candidates[chosen], out / NETWORK, {"chosen": chosen, "scores": scores})
+    record = {"chosen": chosen, "scores": scores, "errors": errors}
+    write_json(out / RECORD, {"scenario": scenario.name, "seed": seed, "settings": asdict(settings), **record})
+    shutil.rmtree(out / _UNFINISHED, ignore_errors=True)
+    advance(1.0, f"{chosen} chosen")
+    return GnnFit(scenario, out, chosen, errors)
+
+
+@dataclass(frozen=True)
+class Judges:
+    """Compares simulators with recorded episodes, in the scenario's own metrics."""
+
+    scenario: Scenario
+    session: Session
+    teacher: np.ndarray
+
+    def score(self, network: ContactNetwork, episodes: Sequence[int]) -> float:
+        """Mean over the metrics of the error over the teacher's, on some episodes."""
+        own = self._metrics(GnnSimulator(self.scenario, network), self.teacher, episodes)
+        with MujocoSimulator(self.scenario) as simulator:
+            teacher = self._metrics(simulator, self.teacher, episodes)
+        return float(np.mean([own[name] / max(teacher[name], 1e-12) for name in own]))
+
+    def errors(self, networks: Mapping[str, ContactNetwork], episodes: Sequence[int]) -> Mapping[str, Errors]:
+        with MujocoSimulator(self.scenario) as simulator:
+            found = {
+                "nominal": self._metrics(simulator, self.scenario.space.nominal, episodes),
+                "teacher": self._metrics(simulator, self.teacher, episodes),
+            }
+        learnt = {name: GnnSimulator(self.scenario, network) for name, network in networks.items()}
+        return found | {name: self._metrics(each, self.teacher, episodes) for name, each in learnt.items()}
+
+    def _metrics(self, simulator: Simulator, params: np.ndarray, episodes: Sequence[int]) -> dict[str, float]:
+        judged = evaluate_recording(self.scenario, self.session, params, episodes=episodes, simulator=simulator)
+        return {metric.name: judged[metric.name] for metric in self.scenario.evaluation.metrics}
+
+
+def joined(sessions: Sequence[Session]) -> Session:
+    """All episodes as one session, numbered on from session to session."""
+    episodes = [episode for session in sessions for episode in session.episodes]
+    numbered = tuple(replace(episode, index=index) for index, episode in enumerate(episodes))
+    return replace(sessions[0], episodes=numbered)
+
+
+def split_known(
+    scenario: Scenario, episodes: Sequence[Episode], fitted: Sequence[int], seed: int
+) -> tuple[list[int], list[int]]:
+    """Keep some of the fitted episodes back, to choose by; those that repeat one trial stay on one side."""
+    trials: dict[str, list[int]] = {}
+    for index in fitted:
+        trials.setdefault(scenario.group(episodes[index]), []).append(index)
+    if len(trials) < 2 or len(set(fitted)) >= len(episodes):
+        raise CalibrationError(
+            got=f"{len(trials)} trials to fit, of {len(episodes)} episodes in all",
+            expected="at least 2, and at least one episode held out",
+            where="fit of a learned simulator",
+            next_step="Record more episodes, or fit fewer of them.",
+        )
+    order = generator(seed, "gnn", "kept back").permutation(len(trials))
+    groups = list(trials.values())
+    count = max(1, round(_KEPT_BACK * len(groups)))
+    kept_back = sorted(index for place in order[:count] for index in groups[place])
+    return sorted(set(fitted) - set(kept_back)), kept_back
+
+
+def _part(advance: Advance, first: float, last: float) -> Advance:
+    """Report a stage's progress as a part of the whole."""
+    return lambda fraction, words="": advance(first + (last - first) * fraction, words)

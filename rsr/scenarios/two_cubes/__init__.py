@@ -1,0 +1,14 @@
+"""Two cubes on a table, one pushed towards the other; the scene for any number of convex blocks."""
+
+from rsr.scenarios.two_cubes.scene import (
+    FRAME_S,
+    MASS_KG,
+    SIDE_M,
+    Block,
+    ContactParameters,
+    cube,
+    cubes,
+    scene_xml,
+)
+
+__all__ = ["FRAME_S", "MASS_KG", "SIDE_M", "Block", "ContactParameters", "cube", "cubes", "scene_xml"]

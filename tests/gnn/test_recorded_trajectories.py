@@ -1,0 +1,119 @@
+"""From sessions to trajectories: of pushed cubes and of a tossed one, whose centre of mass may lie off its middle."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from pushes_at_hand import pushed
+
+from rsr.errors import ScenarioError, SessionError
+from rsr.gnn.recorded import contact_of, from_sessions
+from rsr.gnn.rotations import from_rotation_vector, turned
+from rsr.gnn.teacher import teacher_rollout
+from rsr.gnn.trajectories import Trajectory
+from rsr.gnn.velocities import steady
+from rsr.scenarios import load_scenario
+from rsr.scenarios.two_cubes import ContactParameters
+from rsr.sessions import Card, Episode, Session
+
+
+def session(scenario: str, values: dict[str, np.ndarray], dt_s: float, count: int = 2) -> Session:
+    channels = load_scenario(scenario).channels
+    rows = len(next(iter(values.values())))
+    episodes = tuple(Episode(index, np.arange(rows) * dt_s, values) for index in range(count))
+    return Session(Card("seen", scenario, "test", simulated=True, control_dt_s=dt_s), channels, episodes)
+
+
+def cubes(poses: np.ndarray) -> dict[str, np.ndarray]:
+    return {
+        f"cube{body + 1}_{what}": poses[:, body, columns]
+        for body in range(2)
+        for what, columns in (("position", slice(0, 3)), ("orientation", slice(3, 7)))
+    }
+
+
+def tossed(frames: int = 12) -> dict[str, np.ndarray]:
+    time_s = np.arange(frames) / 148
+    position = np.stack([0.4 * time_s, 0 * time_s, 0.5 + time_s - 4.905 * time_s**2], axis=1)
+    orientation = from_rotation_vector(np.outer(time_s, [3.0, -2.0, 1.0]))
+    zeros = np.zeros((frames, 3))
+    return {
+        "cube_position": position,
+        "cube_orientation": orientation,
+        "linear_velocity": zeros,
+        "angular_velocity": zeros,
+    }
+
+
+def test_pushes_come_back_as_they_were_recorded():
+    scenario = load_scenario("two_cubes")
+    first, second = from_sessions(scenario, [session("two_cubes", cubes(pushed().poses), 1 / 60)])
+    np.testing.assert_allclose(first.poses, pushed().poses, atol=1e-15)
+    assert (first.name, second.name) == ("seen, episode 0", "seen, episode 1")
+    assert first.dt_s == pytest.approx(1 / 60)
+    assert [body.name for body in first.world.bodies] == ["cube1", "cube2"]
+    np.testing.assert_allclose(first.sizes_m, 0.08)
+    np.testing.assert_allclose(
+        [body.inertia_kg_m2 for body in first.world.bodies], [np.eye(3) * 0.00016] * 2, atol=1e-12
+    )
+
+
+def test_a_tossed_cube_flies_about_its_centre_of_mass():
+    scenario = load_scenario("cube_toss")
+    params = scenario.space.vector({"com_z": 0.005, "apparent_gravity": 9.6})
+    recorded = session("cube_toss", tossed(), 1 / 148)
+    (middle, _), (centre, _) = from_sessions(scenario, [recorded]), from_sessions(scenario, [recorded], params)
+    offset = turned(middle.poses[:, 0, 3:], np.array([0, 0, 0.005]))
+    np.testing.assert_allclose(centre.poses[:, 0, :3] - middle.poses[:, 0, :3], offset, atol=2e-6)
+    assert centre.world.gravity_m_s2 == pytest.approx(9.6)
+    assert centre.world.bodies[0].mesh.vertices_m[:, 2].max() == pytest.approx(0.0474)
+    flown = teacher_rollout(middle.world, ContactParameters(), middle.start[None], len(middle), middle.dt_s)[0]
+    np.testing.assert_allclose(flown[..., :3], middle.poses[..., :3], atol=2e-4)
+    np.testing.assert_allclose(np.abs((flown[..., 3:] * middle.poses[..., 3:]).sum(-1)), 1, atol=1e-4)
+
+
+def test_contacts_of_a_calibration():
+    scenario = load_scenario("cube_toss")
+    found = contact_of(scenario, scenario.space.vector({"friction": 0.13, "contact_time": 0.007, "damping_ratio": 0.4}))
+    assert found == ContactParameters(0.13, (0.9, 0.95, 0.001, 0.5, 2.0), (0.007, 0.4))
+    with pytest.raises(ScenarioError, match="double_pendulum, rsr.gnn: got no contact <pair>"):
+        contact_of(load_scenario("double_pendulum"), load_scenario("double_pendulum").space.nominal)
+
+
+def test_a_scenario_with_driven_joints_is_refused():
+    with pytest.raises(ScenarioError, match="scenario push_cube, rsr.gnn: got joints that are not free"):
+        from_sessions(load_scenario("push_cube"), [])
+
+
+def test_missing_frames_are_named():
+    recorded = session("two_cubes", cubes(pushed().poses), 1 / 60, count=1)
+    (episode,) = recorded.episodes
+    time_s = episode.time_s.copy()
+    time_s[7:] += 1 / 60
+    broken = replace(recorded, episodes=(replace(episode, time_s=time_s),))
+    with pytest.raises(SessionError, match="seen, episode 0: got 33.3 ms between frames 6 and 7; expected 16.7 ms"):
+        from_sessions(load_scenario("two_cubes"), [broken])
+
+
+def test_orientations_of_unseen_tags_are_named():
+    values = cubes(pushed().poses.copy())
+    values["cube1_orientation"][4] = 0.0
+    with pytest.raises(SessionError, match="channel cube1_orientation: got quaternions of length 0 to 1"):
+        from_sessions(load_scenario("two_cubes"), [session("two_cubes", values, 1 / 60)])
+
+
+def test_two_frames_only_are_refused():
+    values = {name: rows[:2] for name, rows in cubes(pushed().poses).items()}
+    with pytest.raises(SessionError, match="got 2 frames; expected at least 3: the first two are the start alone"):
+        from_sessions(load_scenario("two_cubes"), [session("two_cubes", values, 1 / 60)])
+
+
+def test_a_single_flying_body_gets_a_steady_start():
+    scenario = load_scenario("cube_toss")
+    (flight, _) = from_sessions(scenario, [session("cube_toss", tossed(16), 1 / 148)])
+    rng = np.random.default_rng(0)
+    poses = flight.poses.copy()
+    poses[..., :3] += rng.normal(0, 1e-4, poses[..., :3].shape)
+    found = steady(Trajectory(flight.world, poses, flight.dt_s)).trajectory
+    error = (found.poses[1] - found.poses[0] - flight.poses[1] + flight.poses[0])[0, :3] * 148
+    assert np.linalg.norm(error) < 0.03
