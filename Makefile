@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 ITERATIONS ?= 3
+PORT ?= 4200
 TESTS ?=
 
 VENV := .venv
@@ -30,7 +31,7 @@ demo: $(INSTALLED) ## Run three Real-Sim-Real iterations in the workspace demo/
 	$(PY) -m flows.rsr_loop --iterations $(ITERATIONS) --workspace demo
 
 serve: $(INSTALLED) ## Bring up Prefect's server, a worker and the deployments on this machine
-	$(PY) -m flows.serve
+	$(PY) -m flows.serve --port $(PORT)
 
 test: $(INSTALLED) ## Run the tests; TESTS=tests/sessions picks some
 	$(PY) -m pytest $(TESTS)

@@ -1,40 +1,45 @@
 """Calibration methods side by side on the same residuals, and what one Jacobian costs in MJX and in C.
 
-Recordings of the stand-in for reality, 64 windows of 0.6 s. `mjx` runs with its programs compiled. Ratios above 1 speak
-for `mjx`:
+Recordings of the stand-in for reality: 32 episodes, and as many windows of 0.6 s as a fit takes by default. `mjx` runs
+with its programs compiled. Ratios above 1 speak for `mjx`; those of the methods are medians over three stand-ins:
 
 - steps_ratio_cmaes_over_mjx, wall_ratio_cmaes_over_mjx: what `cmaes` spends in all, over what `mjx` spends until it
   reaches the loss that `cmaes` ends at; 0 if it never does.
 - wall_ratio_sysid_over_mjx: time to equal loss, the higher of the two that the methods end at.
 - ..._within_5_percent: the same for a loss 5 % higher, reached by either: how fast a method gets near.
-- jacobian_ratio_c_over_mjx_SCENARIO: a Jacobian by central differences in C, two threads, over one by MJX;
-  jacobian_ratio_c_over_mjx: the smallest of them.
+- jacobian_ratio_c_over_mjx_SCENARIO: a Jacobian by central differences in C, two threads, over one by MJX, on 32
+  windows. `contact_stage` is push_cube without its arm: the fingertip follows its recorded path (`contact_stage/`).
+- jacobian_ratio_c_over_mjx: the smaller of those of `contact_stage` and `cube_toss`, where contact is what costs.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
-from _common import Figure, median_seconds, run
+from _common import Figure, best_seconds_in_turn, run
 
-from rsr.calibration import start_prior
+from rsr.calibration import Effort, start_prior
 from rsr.calibration.cmaes import search_cmaes
 from rsr.calibration.gradient import search_mjx
 from rsr.calibration.loss import Loss
 from rsr.calibration.search import Found, Search
 from rsr.calibration.sensitivity import choose_slopes, mjx_simulator
 from rsr.calibration.sysid import search_sysid
-from rsr.calibration.windows import Windows, choose, cut
+from rsr.calibration.windows import MOVED_NOISES, Windows, choose, cut, motion
 from rsr.policies import tool_plane
 from rsr.progress import ignore
 from rsr.realities import CollectionPlan, Twin
-from rsr.scenarios import Scenario, built_in_scenarios, load_scenario
+from rsr.scenarios import Scenario, load_scenario
+from rsr.sessions import Episode
 from rsr.simulators import MujocoSimulator
 
 BUDGET = 480
 WINDOW_STEPS = 12
+TWINS = 3
+CONTACT_STAGE = Path(__file__).parent / "contact_stage" / "scenario.yaml"
 
 
 class Pusher:
@@ -71,22 +76,24 @@ class Course:
         return (float(reached[0, 0]), float(reached[0, 1])) if len(reached) else (np.inf, np.inf)
 
 
-def measure(quick: bool) -> dict[str, Figure]:
-    scenario = load_scenario("push_cube")
-    seeds = (1,) if quick else (1, 2, 3)
+def measure(quick: bool, first: int = 1) -> dict[str, Figure]:
+    """Run everything; the stand-ins' seeds count up from `first`."""
     figures: dict[str, Figure] = {}
-    ratios = [methods(scenario, seed, figures, quick) for seed in seeds]
+    ratios = [methods(seed, figures, quick) for seed in range(first, first + (1 if quick else TWINS))]
     for name in ratios[0]:
         figures[name] = float(np.median([each[name] for each in ratios]))
-    jacobians = {name: jacobian_ratio(load_scenario(name), 3 if quick else 7) for name in built_in_scenarios()}
+    jacobians = jacobian_ratios(first, 3 if quick else 9)
     figures |= {f"jacobian_ratio_c_over_mjx_{name}": ratio for name, ratio in jacobians.items()}
-    return figures | {"jacobian_ratio_c_over_mjx": min(jacobians.values())}
+    return figures | {"jacobian_ratio_c_over_mjx": min(jacobians["contact_stage"], jacobians["cube_toss"])}
 
 
-def methods(scenario: Scenario, seed: int, figures: dict[str, Figure], quick: bool) -> dict[str, float]:
+def methods(seed: int, figures: dict[str, Figure], quick: bool) -> dict[str, float]:
     """Run all methods on one twin's recordings; the median over twins is reported."""
+    scenario = load_scenario("push_cube")
+    count = 16 if quick else Effort().max_windows
     with MujocoSimulator(scenario) as simulator:
-        loss = Loss(scenario, simulator, windows(scenario, seed, quick), start_prior(scenario))
+        recorded = windows(scenario, episodes(scenario, seed, 8 if quick else 32), count, seed)
+        loss = Loss(scenario, simulator, recorded, start_prior(scenario))
         choose_slopes(scenario, "mjx")[1](loss, loss.first)  # compiled from here on
         found = {name: course(loss, search) for name, search in SEARCHES.items()}
     for name, each in found.items():
@@ -114,11 +121,14 @@ def _ratios(cmaes: Course, sysid: Course, mjx: Course, slack: float) -> dict[str
 SEARCHES: dict[str, Search] = {"cmaes": search_cmaes, "sysid": search_sysid, "mjx": search_mjx}
 
 
-def windows(scenario: Scenario, seed: int, quick: bool) -> Windows:
-    plan = CollectionPlan("session-001", episodes=8, seed=seed)
-    episodes = list(Twin(scenario, seed).collect(Pusher(), plan, ignore).episodes)  # pyright: ignore[reportArgumentType]
-    every = cut(scenario, episodes, WINDOW_STEPS, WINDOW_STEPS // 2)
-    return choose(scenario, every, 16 if quick else 64, np.random.default_rng(seed))
+def episodes(scenario: Scenario, seed: int, count: int) -> list[Episode]:
+    plan = CollectionPlan("session-001", episodes=count, seed=seed)
+    return list(Twin(scenario, seed).collect(Pusher(), plan, ignore).episodes)  # pyright: ignore[reportArgumentType]
+
+
+def windows(scenario: Scenario, recorded: list[Episode], count: int, seed: int) -> Windows:
+    every = cut(scenario, recorded, WINDOW_STEPS, WINDOW_STEPS // 2)
+    return choose(scenario, every, count, np.random.default_rng(seed))
 
 
 def course(loss: Loss, search: Search) -> Course:
@@ -136,34 +146,68 @@ def course(loss: Loss, search: Search) -> Course:
     return Course(np.concatenate([rows, [[rows[-1, 0], time.perf_counter() - start, rows[-1, 2]]]]))
 
 
-def jacobian_ratio(scenario: Scenario, repetitions: int) -> float:
-    """Seconds of a Jacobian by differences in C over seconds of one by MJX: 32 windows in which things touch."""
-    states, actions, params = motions(scenario)
+def jacobian_ratios(seed: int, rounds: int) -> dict[str, float]:
+    """Seconds of a Jacobian by differences in C over seconds of one by MJX, scenario by scenario."""
+    push, stage = load_scenario("push_cube"), load_scenario(str(CONTACT_STAGE))
+    recorded = episodes(push, seed, 8)
+    pushed = touching(push, recorded, seed)
+    staged = touching(stage, [without_arm(episode) for episode in recorded], seed)
+    toss, pendulum = load_scenario("cube_toss"), load_scenario("double_pendulum")
+    return {
+        "contact_stage": jacobian_ratio(stage, staged.starts, staged.commands, rounds),
+        "cube_toss": jacobian_ratio(toss, *tosses(toss), rounds),
+        "push_cube": jacobian_ratio(push, pushed.starts, pushed.commands, rounds),
+        "double_pendulum": jacobian_ratio(pendulum, *swings(pendulum), rounds),
+    }
+
+
+def jacobian_ratio(scenario: Scenario, states: np.ndarray, actions: np.ndarray, rounds: int) -> float:
     space, mjx = scenario.space, mjx_simulator(scenario)
+    params = np.clip(space.nominal, space.lower + 0.01 * (space.upper - space.lower), space.upper)
     offsets = 1e-4 * np.concatenate([np.eye(len(space)), -np.eye(len(space))])
     points = space.to_values(space.to_coordinates(params) + offsets)
     many = (np.tile(states, (len(points), 1)), np.tile(actions, (len(points), 1, 1)), np.repeat(points, len(states), 0))
     with MujocoSimulator(scenario, threads=2) as simulator:
-        in_c = median_seconds(lambda: simulator.rollout(*many), repetitions)
-    return in_c / median_seconds(lambda: mjx.sensitivities(states, actions, params), repetitions)
+        in_c, in_mjx = best_seconds_in_turn(
+            [lambda: simulator.rollout(*many), lambda: mjx.sensitivities(states, actions, params)], rounds
+        )
+    return in_c / in_mjx
 
 
-def motions(scenario: Scenario, count: int = 32) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """States, commands and parameters inside their bounds."""
-    rng, model, space = np.random.default_rng(0), scenario.base_model, scenario.space
-    inside = np.clip(space.nominal, space.lower + 0.01 * (space.upper - space.lower), space.upper)
-    if scenario.name == "push_cube":
-        pushed = windows(scenario, 1, quick=False).take(np.arange(count))
-        return pushed.starts, pushed.commands, inside
+def touching(scenario: Scenario, recorded: list[Episode], seed: int, count: int = 32) -> Windows:
+    """Windows in which the cube is moved, that is touched or sliding."""
+    every = windows(scenario, recorded, 3 * count, seed)
+    moved = np.flatnonzero(motion(scenario, every)["block_position"] > MOVED_NOISES)
+    return every.take(moved[:count])
+
+
+def without_arm(episode: Episode) -> Episode:
+    """What the contact stage's channels show of a recording of push_cube."""
+    tip = episode["tip_position"]
+    kept = {name: episode[name] for name in ("tip_position", "block_position", "block_orientation")}
+    return replace(episode, values={**kept, "tip_next": np.concatenate([tip[1:], tip[-1:]])})
+
+
+def tosses(scenario: Scenario, count: int = 32) -> tuple[np.ndarray, np.ndarray]:
+    """Starts just above the board, and commands of 15 frames."""
+    rng, states, actions = _anywhere(scenario, count)
+    turned = rng.normal(size=(count, 4))
+    states[:, 2], states[:, 3:7] = 0.092, turned / np.linalg.norm(turned, axis=1, keepdims=True)
+    states[:, 7:] = rng.normal(size=(count, 6)) * [0.5, 0.5, 0.2, 3, 3, 3] - [0, 0, 0.6, 0, 0, 0]
+    return states, actions
+
+
+def swings(scenario: Scenario, count: int = 32) -> tuple[np.ndarray, np.ndarray]:
+    """Starts anywhere, and random torques."""
+    rng, states, actions = _anywhere(scenario, count)
+    return states + rng.normal(size=states.shape), actions
+
+
+def _anywhere(scenario: Scenario, count: int) -> tuple[np.random.Generator, np.ndarray, np.ndarray]:
+    rng, model = np.random.default_rng(0), scenario.base_model
     states = np.tile(np.concatenate([model.qpos0, np.zeros(model.nv)]), (count, 1))
-    if scenario.name == "cube_toss":
-        turned = rng.normal(size=(count, 4))
-        states[:, 2], states[:, 3:7] = 0.092, turned / np.linalg.norm(turned, axis=1, keepdims=True)
-        states[:, 7:] = rng.normal(size=(count, 6)) * [0.5, 0.5, 0.2, 3, 3, 3] - [0, 0, 0.6, 0, 0, 0]
-    else:
-        states += rng.normal(size=states.shape)
-    return states, rng.normal(size=(count, scenario.history_steps + 15, model.nu)), inside
+    return rng, states, rng.normal(size=(count, scenario.history_steps + 15, model.nu))
 
 
 if __name__ == "__main__":
-    run(measure, __doc__)
+    run(measure, __doc__, first=1)

@@ -35,7 +35,7 @@ from rsr.clash import PRESETS, Surrogate, adapt, distil, fit_sliding, generate_p
 from rsr.clash.comparison import CURVE
 from rsr.clash.methods import METHODS, Bench
 from rsr.clash.metric import TOLERANCE
-from rsr.clash.prediction import Corrected
+from rsr.clash.prediction import Blended
 from rsr.files import sha256
 from rsr.progress import bar
 from rsr.realities.strikes import JUDGING_SEEDS, TUNING_SEEDS, StrikeControl, StrikeStandIn
@@ -116,7 +116,7 @@ def method_figures(
         predicted = model(unseen.strikes)
         ending = "" if name == "adapted" else f"_{name}"
         yield f"accuracy_{shape.name}{ending}", accuracy_of(shape, predicted, unseen)
-        if name == "adapted" and isinstance(model, Corrected):
+        if name == "adapted" and isinstance(model, Blended):
             yield f"accuracy_raw_{shape.name}", accuracy_of(shape, predicted, unseen, raw=True)
             yield f"inside_90_{shape.name}", float(model.inside(unseen).mean())
 

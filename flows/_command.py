@@ -64,13 +64,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("--workspace", default=".", help="folder of the campaign; made if it does not exist (default: the current one)")
-    add("--iterations", type=_positive, default=3, help="length of the chain, those already done included (default: 3)")
+    add("--iterations", type=positive, default=3, help="length of the chain, those already done included (default: 3)")
     add("--seed", type=int, help="of everything random; for a new workspace (default: 0)")
     add("--twin-seed", type=int, help="which stand-in for reality; for a new workspace (default: 1)")
     return parser
 
 
-def _positive(text: str) -> int:
+def positive(text: str) -> int:
+    """Read a whole number from 1."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"got {text}; expected a whole number from 1")
     return int(text)

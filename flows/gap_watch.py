@@ -7,20 +7,24 @@ from pathlib import Path
 from prefect import flow
 
 from flows.rsr_loop import rsr_loop
+from tasks.campaign import DEFAULT_TABLE
 from tasks.watch import announce, check_gap, iterations_done
 
 
 @flow(name="gap-watch", persist_result=False)
-def gap_watch(workspace: str = ".", sessions: list[Path] | None = None, recalibrate: bool = False) -> bool:
+def gap_watch(
+    workspace: str = ".", sessions: list[Path] | None = None, recalibrate: bool = False, table: str = DEFAULT_TABLE
+) -> bool:
     """Compare the gap of the newest recordings with that of the calibration; returns whether it left its noise band.
 
     Args:
         workspace: folder of the campaign.
-        sessions: folders of new recordings; by default the newest session of the campaign.
+        sessions: folders of new recordings; by default what was dropped in the inbox, or else the newest session.
         recalibrate: if it did, go round the loop once more.
+        table: "module:name" of the loop's steps.
     """
     drift = check_gap(workspace, sessions or [])
     announce(workspace, drift)
     if drift.changed and recalibrate:
-        rsr_loop(workspace, iterations_done(workspace) + 1)
+        rsr_loop(workspace, iterations_done(workspace) + 1, table)
     return drift.changed

@@ -18,6 +18,7 @@ from prefect import flow, get_run_logger
 from rsr.steps import reason_to_stop
 from tasks.campaign import DEFAULT_TABLE, opened
 from tasks.stages import ask, collect, evaluate, infogap, plan, push, report, retrain, start, tune, version
+from tasks.watcher import watched
 
 
 @flow(name="rsr-loop", persist_result=False)
@@ -31,7 +32,7 @@ def rsr_loop(workspace: str = ".", iterations: int = 3, table: str = DEFAULT_TAB
         iterations: how long the chain shall be, counting those already done.
         table: "module:name" of the steps.
     """
-    with opened(Path(workspace), table) as campaign:
+    with opened(Path(workspace), table) as campaign, watched():
         plan(campaign, 0)
         start(campaign)  # pi_0 from the nominal simulator
         for k in range(1, iterations + 1):

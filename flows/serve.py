@@ -1,6 +1,7 @@
 """Server, worker and deployments on this machine, in one command: `python -m flows.serve`, or `make serve`.
 
-Ctrl-C ends all of it. Runs that were under way go on from where they were when their deployment runs again.
+A server or worker that dies is begun again. Ctrl-C ends all of it; runs that were under way go on from where they were
+when their deployment runs again.
 """
 
 from __future__ import annotations
@@ -11,8 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
@@ -25,31 +25,37 @@ POOL = "rsr"
 _PROJECT = Path(__file__).resolve().parents[1]
 _FILE = _PROJECT / "deployments" / "prefect.yaml"
 _PATIENCE_S = 180.0
+_DEATHS_ALLOWED, _DEATHS_WITHIN_S = 5, 120.0
 _console = Console(highlight=False, soft_wrap=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Bring everything up and stay until interrupted, or until a part of it dies; returns the exit code."""
+    """Bring everything up and stay until interrupted, or until a part keeps dying; returns the exit code."""
     chosen = _parser().parse_args(arguments)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     os.environ["PREFECT_API_URL"] = f"http://{chosen.host}:{chosen.port}/api"
     os.environ["RSR_PROJECT"] = str(_PROJECT)
     environment.prepare(_PROJECT)
     os.environ.setdefault("PREFECT_HOME", str(_PROJECT / ".prefect"))
+    server = _Part("server", "start", "--host", chosen.host, "--port", str(chosen.port))
+    worker = _Part("worker", "start", "--pool", POOL)
     try:
-        with _running("server", "start", "--host", chosen.host, "--port", str(chosen.port)) as server:
-            _await_health(server)
-            _ensure_pool()
-            _prefect("--no-prompt", "deploy", "--prefect-file", str(_FILE), "--all")
-            with _running("worker", "start", "--pool", POOL) as worker:
-                _console.print(f"Ready: http://{chosen.host}:{chosen.port} (Ctrl-C ends it)")
-                return _first_to_end(server, worker)
+        server.start()
+        _await_health(server)
+        _ensure_pool()
+        _prefect("--no-prompt", "deploy", "--prefect-file", str(_FILE), "--all")
+        worker.start()
+        _console.print(f"Ready: http://{chosen.host}:{chosen.port} (Ctrl-C ends it)")
+        _keep_alive(server, worker)
     except KeyboardInterrupt:
         _console.print("Ended.")
         return 0
     except _Failure as failure:
         _console.print(f"[bold red]{failure}[/]")
         return 1
+    finally:
+        worker.end()
+        server.end()
 
 
 class _Failure(Exception):
@@ -63,32 +69,57 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-@contextmanager
-def _running(*arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a part of Prefect as a child; it and its children end with the block."""
-    child = subprocess.Popen([sys.executable, "-m", "prefect", *arguments], start_new_session=True, cwd=_PROJECT)
-    try:
-        yield child
-    finally:
-        _end(child)
+class _Part:
+    """A part of Prefect as a child of this process, which begins it again when it dies."""
 
+    def __init__(self, *arguments: str) -> None:
+        self.name = " ".join(arguments[:2])
+        self._arguments = arguments
+        self._process: subprocess.Popen[bytes] | None = None
+        self._deaths_s: list[float] = []
 
-def _end(child: subprocess.Popen[bytes]) -> None:
-    if child.poll() is None:
-        child.terminate()
+    def start(self) -> None:
+        command = [sys.executable, "-m", "prefect", *self._arguments]
+        self._process = subprocess.Popen(command, start_new_session=True, cwd=_PROJECT)
+
+    def ended_with(self) -> int | None:
+        """Its exit code, if it is not running."""
+        return self._process.poll() if self._process else None
+
+    def keep_alive(self) -> None:
+        """Begin it again if it died.
+
+        Raises:
+            _Failure: it keeps dying.
+        """
+        code = self.ended_with()
+        if code is None:
+            return
+        now_s = time.monotonic()
+        self._deaths_s = [then_s for then_s in self._deaths_s if now_s - then_s < _DEATHS_WITHIN_S] + [now_s]
+        if len(self._deaths_s) > _DEATHS_ALLOWED:
+            raise _Failure(f"`{self.name}` ended {len(self._deaths_s)} times in short order, now with code {code}.")
+        _console.print(f"`{self.name}` ended with code {code}; it is begun again.")
+        self.start()
+
+    def end(self) -> None:
+        """End it and what it started."""
+        if self._process is None or self._process.poll() is not None:
+            return
+        self._process.terminate()
         try:
-            child.wait(timeout=20)
+            self._process.wait(timeout=20)
         except subprocess.TimeoutExpired:
-            os.killpg(child.pid, signal.SIGKILL)
-            child.wait()
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
 
 
-def _await_health(server: subprocess.Popen[bytes]) -> None:
+def _await_health(server: _Part) -> None:
     deadline_s = time.monotonic() + _PATIENCE_S
     address = os.environ["PREFECT_API_URL"] + "/health"
     while time.monotonic() < deadline_s:
-        if server.poll() is not None:
-            raise _Failure(f"The server ended with code {server.returncode}. Is its port taken? Try --port.")
+        if (code := server.ended_with()) is not None:
+            raise _Failure(f"The server ended with code {code}. Is its port taken? Try --port.")
         try:
             with urlopen(address, timeout=2):
                 return
@@ -113,12 +144,11 @@ def _prefect(*arguments: str) -> None:
         raise _Failure(f"`prefect {' '.join(arguments)}` failed:\n{done.stdout}{done.stderr}")
 
 
-def _first_to_end(*children: subprocess.Popen[bytes]) -> int:
-    """Wait until a child ends by itself, which none should."""
+def _keep_alive(*parts: _Part) -> None:
+    """Stay until interrupted, or until a part cannot be kept alive."""
     while True:
-        for child in children:
-            if child.poll() is not None:
-                raise _Failure(f"`{' '.join(child.args[3:5])}` ended with code {child.returncode}.")  # type: ignore
+        for part in parts:
+            part.keep_alive()
         time.sleep(1.0)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -24,6 +24,7 @@ class RealityConfig(Section):
 
     `kind: inbox` waits for sessions in the folder `inbox`; `kind: robot` records on the robot that the file `robot`
     describes. Both are relative to the workspace. `real_time: false` lets a stand-in robot run as fast as it can.
+    `largest_mb` is how large a dropped session may be, unpacked, in 2**20 bytes.
     With `approval: true` no policy is deployed before a person approved of it (`rsr approve`).
     """
 
@@ -33,6 +34,7 @@ class RealityConfig(Section):
     inbox: str = "inbox"
     robot: str = "robot.yaml"
     real_time: bool = True
+    largest_mb: int = Field(default=1024, ge=1)
     approval: bool = False
 
 
@@ -53,7 +55,7 @@ class TuneConfig(Section):
     the intervals. `structure: true` lets the choices race that the scenario's file leaves open.
     """
 
-    method: str = "cmaes"
+    method: str = "mjx"
     fit_episodes: int = Field(default=32, ge=1)
     sensitivity: Literal["auto", "mjx", "differences"] = "mjx"
     bootstrap: int = Field(default=0, ge=0)
@@ -103,8 +105,46 @@ class StopConfig(Section):
     gap_m: float = Field(default=0.0, ge=0)
 
 
+class ClashConfig(Section):
+    """A campaign that adapts a surrogate of collisions: `python -m flows.clash`.
+
+    Args:
+        pairs: simulated strikes that the surrogate is distilled from.
+        preset, train_steps: its recipe, and another number of training steps than the recipe's.
+        baselines: compare with all other methods, which takes most of the time.
+        targets: how many target poses single strikes are planned to.
+    """
+
+    pairs: int = Field(default=100_000, ge=100)
+    preset: Literal["default", "normalised", "paper"] = "default"
+    train_steps: int | None = Field(default=None, ge=1)
+    baselines: bool = True
+    targets: int = Field(default=4, ge=1)
+
+
+class GnnConfig(Section):
+    """A campaign that learns a simulator of contact: `python -m flows.gnn`.
+
+    Args:
+        teacher: the method that identifies the simulator which teaches.
+        network: `impulse`, or `fignet` as the paper has it.
+        trajectories: how many the teacher simulates.
+        steps, finetune_steps: of training on those, and on the recorded ones; 0 leaves fine-tuning out.
+    """
+
+    teacher: Literal["cmaes", "sysid", "mjx", "adam"] = "cmaes"
+    network: Literal["impulse", "fignet"] = "impulse"
+    trajectories: int = Field(default=1_500, ge=1)
+    steps: int = Field(default=6_000, ge=1)
+    finetune_steps: int = Field(default=400, ge=0)
+
+
 class LoopConfig(Section):
-    """All settings of one campaign. `params.yaml` is this class, written down."""
+    """All settings of one campaign. `params.yaml` is this class, written down.
+
+    With a section `clash` or `gnn` the campaign is one of `flows/clash.py` or `flows/gnn.py`, with other stages than the
+    loop's.
+    """
 
     scenario: str = "push_cube"
     seed: int = Field(default=0, ge=0)
@@ -115,6 +155,8 @@ class LoopConfig(Section):
     retrain: RetrainConfig = RetrainConfig()
     evaluate: EvaluateConfig = EvaluateConfig()
     stop: StopConfig = StopConfig()
+    clash: ClashConfig | None = None
+    gnn: GnnConfig | None = None
 
 
 def load_config(path: Path) -> LoopConfig:
@@ -148,8 +190,9 @@ def parse_config(document: dict[str, Any], where: str) -> LoopConfig:
 
 
 def dump_config(config: LoopConfig, path: Path) -> None:
-    """Write settings as YAML, every value spelt out, in the order of the classes."""
-    write_text(path, yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False))
+    """Write settings as YAML, every value spelt out, in the order of the classes; no section that there is not."""
+    sections = {name: value for name, value in config.model_dump(mode="json").items() if value is not None}
+    write_text(path, yaml.safe_dump(sections, sort_keys=False))
 
 
 def _not_settings(path: Path, got: str) -> ConfigError:
@@ -190,7 +233,9 @@ def _known_keys(parents: list[str]) -> list[str]:
     section: type[BaseModel] = LoopConfig
     for name in parents:
         field = section.model_fields.get(name)
-        if field is None or not (isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)):
+        kinds = [field.annotation, *get_args(field.annotation)] if field else []
+        known = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]
+        if not known:
             return []
-        section = field.annotation
+        section = known[0]
     return list(section.model_fields)

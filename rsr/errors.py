@@ -22,6 +22,10 @@ class SessionError(RsrError):
     """A recording is damaged, incomplete, or does not fit its scenario."""
 
 
+class Refused(SessionError):
+    """A recording from outside that is not let in: it could run code, fill the disk, or is not what it says it is."""
+
+
 class ScenarioError(RsrError):
     """A scenario's files contradict each other, or a parameter lies outside its bounds."""
 

@@ -11,6 +11,7 @@ from rsr.errors import ConfigError, WorkspaceError
 from rsr.files import read_json, write_json
 
 CHAIN_FILE = "iterations.json"
+CURVES_FILE = "curves.json"
 """JSON, not YAML: as YAML, an iteration named 009 would come back as the number 9."""
 
 
@@ -93,9 +94,19 @@ class Workspace:
         return self.iteration_dir(iteration) / ".training.npz"
 
     @property
+    def curves_path(self) -> Path:
+        """The figures of all iterations as one list of rows, which DVC plots over the iterations."""
+        return self.root / CURVES_FILE
+
+    @property
     def waiting_path(self) -> Path:
         """What a person has to do before the loop can go on, in words; there only while that is so."""
         return self.root / ".rsr" / "waiting"
+
+    @property
+    def alert_path(self) -> Path:
+        """What the gap watch found last, in words; there only while the robot is not the one that was calibrated."""
+        return self.root / ".rsr" / "alert"
 
     def frozen_path(self, iteration: int) -> Path:
         return self.iteration_dir(iteration) / "params.yaml"

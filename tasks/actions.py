@@ -13,7 +13,8 @@ from rsr.steps import leave_receipt, run_step
 from tasks import bookkeeping, versions
 from tasks.bookkeeping import Outcome
 from tasks.campaign import Campaign, tags_of
-from tasks.workspace import write_pipeline
+from tasks.fan_out import spread_as_configured
+from tasks.workspace import write_curves, write_pipeline
 
 
 def plan(campaign: Campaign, iteration: int) -> None:
@@ -30,7 +31,7 @@ def bring_up_to_date(campaign: Campaign, name: str, iteration: int, shown: Shown
     """Run a step as a stage of DVC, unless DVC knows its result already."""
 
     def run() -> None:
-        with shown(f"{name} {iteration}") as advance:
+        with spread_as_configured(), shown(f"{name} {iteration}") as advance:
             run_step(campaign.workspace, name, iteration, advance, campaign.table)
 
     return bookkeeping.bring_up_to_date(campaign.root, campaign.table.address(name, iteration), run)
@@ -64,5 +65,6 @@ def _record(campaign: Campaign, iteration: int, shown: Shown) -> None:
 
 def version(campaign: Campaign, iteration: int) -> None:
     """Commit and tag what the loop wrote in this iteration."""
+    write_curves(campaign.workspace)
     files = campaign.versioned_files(iteration)
     versions.commit(campaign.root, f"rsr: iteration {iteration}", files, tags_of(campaign.table, iteration))

@@ -18,7 +18,9 @@ def run_bare_loop(
     """Bring a campaign to so many iterations; see `flows.rsr_loop`."""
     with opened(root, table_name, config) as campaign:
         actions.plan(campaign, 0)
-        actions.bring_up_to_date(campaign, "start", 0)
+        for step in campaign.table.stages:
+            if not step.foreach:
+                actions.bring_up_to_date(campaign, step.name, 0)
         for k in range(1, iterations + 1):
             actions.plan(campaign, k)
             actions.collect(campaign, k)

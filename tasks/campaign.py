@@ -9,14 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rsr.config import LoopConfig
-from rsr.steps import LAUNCHER_FILE, StepTable, reason_to_stop
-from rsr.workspace import CHAIN_FILE, Workspace
+from rsr.errors import WorkspaceError
+from rsr.steps import LAUNCHER_FILE, StepTable, reason_to_stop, table_of
+from rsr.workspace import CHAIN_FILE, CURVES_FILE, Workspace
 from tasks import bookkeeping, versions
 from tasks.locking import held, is_held
 from tasks.recovery import recover
 from tasks.workspace import check_space, check_workspace, create_workspace, is_new, refresh
 
 DEFAULT_TABLE = "rsr.steps:TABLE"
+CLASH_TABLE = "rsr.steps:CLASH"
+GNN_TABLE = "rsr.steps:GNN"
+TUNING_TABLES = {"clash": CLASH_TABLE, "gnn": GNN_TABLE}
+"""Alternative tunings and their steps."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +37,7 @@ class Campaign:
 
     def versioned_files(self, iteration: int) -> list[Path]:
         """List what git shall keep after an iteration: only files that the loop wrote, nobody's notes beside them."""
-        names = (CHAIN_FILE, "dvc.lock", "data.dvc", "dvc.yaml", LAUNCHER_FILE)
+        names = (CHAIN_FILE, CURVES_FILE, "dvc.lock", "data.dvc", "dvc.yaml", LAUNCHER_FILE)
         approval = self.workspace.approval_path(iteration - 1)
         files = [*(self.root / name for name in names), *self._files_of(0), *self._files_of(iteration), approval]
         return [path for path in files if path.exists()]
@@ -63,10 +68,23 @@ def opened(root: Path, table_name: str = DEFAULT_TABLE, config: LoopConfig | Non
     with held(root) as dead:
         if is_new(root):
             create_workspace(root, config or LoopConfig(), table)
+        _check_kind(root, table)
         check_space(root)
         recover(root, dead)
         refresh(root, table)
         yield Campaign(Workspace(root), table)
+
+
+def _check_kind(root: Path, table: StepTable) -> None:
+    """Refuse to run other stages in a campaign than those with which it began."""
+    own = table_of(Workspace(root).settings())
+    if {step.name for step in own.stages} != {step.name for step in table.stages}:
+        raise WorkspaceError(
+            got=f"a campaign whose stages are {', '.join(step.name for step in own.stages)}",
+            expected=f"one of {', '.join(step.name for step in table.stages)}",
+            where=str(root),
+            next_step="Run the flow that this campaign belongs to, or name another folder.",
+        )
 
 
 def load_table(name: str) -> StepTable:

@@ -14,6 +14,9 @@ _DEFAULTS = {
     # The embedded server: allowed whatever profile the user has, and given time on a busy machine (default 20 s).
     "PREFECT_SERVER_ALLOW_EPHEMERAL_MODE": "true",
     "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "180",
+    # Who holds a place in a deployment's queue: in a file. A server forgets what it has in memory when it dies; it then
+    # ends the runs that go on, and keeps the places of those that died with it for ever.
+    "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",
 }
 
 

@@ -10,8 +10,9 @@ from prefect.cache_policies import NO_CACHE
 
 from rsr.config import dump_config, parse_config
 from rsr.steps import answer, approval
+from rsr.steps.arrivals import arrival
 from rsr.workspace import Workspace
-from tasks.events import tell
+from tasks.inbox import remember, tell_of
 
 _PLAIN: dict[str, Any] = {"cache_policy": NO_CACHE, "persist_result": False}
 
@@ -32,13 +33,14 @@ def answer_request(workspace: str, sources: list[Path], mapping: Path | None) ->
     found = Workspace.find(Path(workspace))
     iteration = answer.answer(found, sources, mapping)
     get_run_logger().info("the recordings are the session of iteration %s", iteration)
-    tell("rsr.session-dropped", found.root, iteration=iteration)
+    if (came := arrival(found)) is not None:
+        remember(found, came)  # whoever put them there goes round the loop now; no event is to start it a second time
     return iteration
 
 
 @task(name="allow", **_PLAIN)
 def allow(workspace: str, iteration: int, by: str, note: str) -> None:
-    """Write a person's approval beside the policy."""
+    """Write a person's approval beside the policy; a loop that waits for it goes on by the event."""
     found = Workspace.find(Path(workspace))
     approval.approve(found, iteration, by, note)
-    tell("rsr.policy-approved", found.root, iteration=iteration, by=by)
+    tell_of(found)

@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+import psutil
+
 from rsr.errors import WorkspaceError
 from rsr.files import cannot_write
 from tasks.watcher import LOOP_VARIABLE
@@ -39,6 +41,18 @@ class Holder:
 def is_held(root: Path) -> bool:
     """Whether this thread holds the workspace."""
     return _held.get(Path(root).resolve()) == threading.get_ident()
+
+
+def live_holder(root: Path) -> Holder | None:
+    """Who holds the workspace at this moment, as far as can be said without touching the lock."""
+    try:
+        holder = Holder(**json.loads((Path(root).resolve() / ".rsr" / "lock").read_text()))
+        since = datetime.fromisoformat(holder.since).timestamp()
+        # A process that began later only bears the number of one that is gone.
+        gone = holder.host == socket.gethostname() and psutil.Process(holder.pid).create_time() > since + 2.0
+    except (OSError, ValueError, TypeError, psutil.NoSuchProcess):
+        return None
+    return None if gone else holder
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from prefect.tasks import exponential_backoff
 
 from rsr.errors import Waiting, WorkspaceError
 from rsr.reports import read_rows, summary_markdown
+from rsr.reports.tuning import tuning_markdown
 from tasks import actions, bookkeeping
 from tasks.bookkeeping import Outcome
 from tasks.campaign import Campaign
@@ -52,6 +53,9 @@ def _stage(name: str) -> Task[..., Any]:
 start, tune, infogap, retrain, evaluate, report = map(
     _stage, ("start", "tune", "infogap", "retrain", "evaluate", "report")
 )
+
+strikes, surrogate, adapt, aim = map(_stage, ("strikes", "surrogate", "adapt", "aim"))
+prior, identify, scale, train, finetune = map(_stage, ("prior", "identify", "scale", "train", "finetune"))
 
 
 @task(task_run_name="plan {iteration}", **_PLAIN)
@@ -92,6 +96,23 @@ def version(campaign: Campaign, iteration: int) -> None:
     ]
     create_table_artifact(key="rsr-loop", table=figures, description="Real-Sim-Real, iteration by iteration")
     create_markdown_artifact(key=f"iteration-{iteration:03d}", markdown=summary_markdown(workspace, iteration))
+
+
+@task(
+    task_run_name="publish {iteration}",
+    retries=3,
+    retry_delay_seconds=2,
+    retry_condition_fn=_git_was_busy,
+    **_PLAIN,
+)
+def publish(campaign: Campaign, iteration: int, key: str) -> None:
+    """Commit and tag an iteration of an alternative tuning, and show it in Prefect's UI."""
+    actions.version(campaign, iteration)
+    rows = [row for row in read_rows(campaign.workspace) if row["iteration"] <= iteration]
+    figures = [{name: value for name, value in row.items() if not isinstance(value, dict)} for row in rows]
+    create_table_artifact(key=key, table=figures, description="What tuning was worth, iteration by iteration")
+    report = str(campaign.workspace.report_path(iteration))
+    create_markdown_artifact(key=f"{key}-{iteration:03d}", markdown=tuning_markdown(rows, report))
 
 
 @task(task_run_name="push", **_PATIENT)

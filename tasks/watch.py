@@ -10,6 +10,7 @@ from prefect.artifacts import create_markdown_artifact
 from prefect.cache_policies import NO_CACHE
 
 from rsr.calibration.drift import Drift
+from rsr.files import write_text
 from rsr.steps import gap_check
 from rsr.workspace import Workspace
 from tasks.events import tell
@@ -24,14 +25,25 @@ def check_gap(workspace: str, sessions: list[Path]) -> Drift:
 
 @task(name="announce", **_PLAIN)
 def announce(workspace: str, drift: Drift) -> None:
-    """Show the figures in Prefect's pages; if the robot has changed, also warn in the log and emit an event."""
-    root = Workspace.find(Path(workspace)).root
+    """Show the figures in Prefect's pages; if the robot has changed, also warn in the log, and raise the alarm."""
+    found = Workspace.find(Path(workspace))
     heading = "The robot has changed" if drift.changed else "The gap is within its noise band"
-    create_markdown_artifact(key="gap-watch", markdown=f"# {heading}\n\n{drift}\n\nWorkspace `{root}`\n")
+    create_markdown_artifact(key="gap-watch", markdown=f"# {heading}\n\n{drift}\n\nWorkspace `{found.root}`\n")
     if drift.changed:
         get_run_logger().warning("%s", drift)
-        figures = {"gap_then": drift.gap_then, "gap_now": drift.gap_now, "limit": drift.limit, "unit": drift.gap_unit}
-        tell("rsr.robot-changed", root, **figures)
+        _raise_alarm(found, drift)
+    else:
+        found.alert_path.unlink(missing_ok=True)
+
+
+def _raise_alarm(workspace: Workspace, drift: Drift) -> None:
+    """Leave word in the workspace and emit the event, once for what is found every morning anew."""
+    words, note = f"{drift}\n", workspace.alert_path
+    if note.exists() and note.read_text() == words:
+        return
+    figures = {"gap_then": drift.gap_then, "gap_now": drift.gap_now, "limit": drift.limit, "unit": drift.gap_unit}
+    tell("rsr.robot-changed", workspace.root, **figures)
+    write_text(note, words)
 
 
 def iterations_done(workspace: str) -> int:

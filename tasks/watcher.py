@@ -19,14 +19,35 @@ import psutil
 LOOP_VARIABLE = "RSR_LOOP"
 """Environment variable that every child of a loop inherits: "PID@HOST:WORKSPACE" of the loop."""
 
+_watching: dict[str, subprocess.Popen[bytes]] = {}
+"""Watchers that wait beside loops of this process, by the loop's mark."""
+
 
 @contextmanager
 def watched() -> Iterator[None]:
-    """Have our children ended should we be killed; as long as we live, that is our own business."""
+    """Have our children ended should we be killed; as long as we live, that is our own business.
+
+    Where the loop is told to end (Ctrl-C, a cancelled run), the watcher stays: it ends what we leave behind.
+    """
+    mark = os.environ[LOOP_VARIABLE]
+    if mark in _watching:
+        yield
+        return
+    _watching[mark] = _start()
+    try:
+        yield
+    except BaseException as error:
+        if isinstance(error, Exception):
+            _stop(mark)
+        raise
+    _stop(mark)
+
+
+def _start() -> subprocess.Popen[bytes]:
     # By its path and isolated, so that it starts wherever we were started from and imports nothing of ours.
     command = [sys.executable, "-I", str(Path(__file__).resolve()), str(os.getpid()), os.environ[LOOP_VARIABLE]]
     environment = {name: value for name, value in os.environ.items() if name != LOOP_VARIABLE}
-    watcher = subprocess.Popen(
+    return subprocess.Popen(
         command,
         env=environment,
         start_new_session=True,  # Ctrl-C is for the loop
@@ -34,11 +55,12 @@ def watched() -> Iterator[None]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    try:
-        yield
-    finally:
-        watcher.kill()
-        watcher.wait()
+
+
+def _stop(mark: str) -> None:
+    watcher = _watching.pop(mark)
+    watcher.kill()
+    watcher.wait()
 
 
 def end_marked(is_ours: Callable[[str], bool]) -> None:

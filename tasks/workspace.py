@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -111,6 +112,12 @@ def refresh(root: Path, table: StepTable) -> None:
 def write_pipeline(root: Path, table: StepTable) -> None:
     """Write dvc.yaml, where it differs from what table and chain say."""
     _write_if_different(root / "dvc.yaml", render_pipeline(table, Workspace(root).chain()))
+
+
+def write_curves(workspace: Workspace) -> None:
+    """Write the figures of all iterations as DVC plots them: a list of rows of numbers."""
+    rows = [{name: value for name, value in row.items() if not isinstance(value, dict)} for row in workspace.rows()]
+    _write_if_different(workspace.curves_path, json.dumps(rows, indent=1, sort_keys=True) + "\n")
 
 
 def check_space(root: Path) -> None:

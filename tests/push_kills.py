@@ -28,7 +28,7 @@ _ROLLOUT = 64 * 128
 SMALL = LoopConfig(
     reality=RealityConfig(episodes=8),
     start=StartConfig(train_steps=6 * _ROLLOUT),
-    tune=TuneConfig(fit_episodes=4),
+    tune=TuneConfig(method="cmaes", fit_episodes=4),
     infogap=InfoGapConfig(transitions=200),
     retrain=RetrainConfig(train_steps=2 * _ROLLOUT),
 )

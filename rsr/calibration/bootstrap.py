@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,10 @@ from rsr.calibration.contract import Prior
 from rsr.calibration.identifiability import PRIOR_DOUBT
 from rsr.calibration.loss import Loss
 from rsr.calibration.refine import refine
+from rsr.calibration.shares import can_travel, parts_of
 from rsr.progress import Advance, ignore
+from rsr.simulators import MujocoSimulator
+from rsr.spreading import spread
 
 TOO_NARROW = 1.25
 """Refits that scatter by more than this factor beyond the covariance are worth a warning."""
@@ -27,14 +31,30 @@ def refits(loss: Loss, point: np.ndarray, count: int, seed: int, advance: Advanc
     """
     rng = np.random.default_rng(seed)
     owners = np.unique(loss.windows.episode)
-    found = []
-    for turn in range(count):
+    draws = []
+    for _ in range(count):
         pulled = PRIOR_DOUBT * rng.normal(size=len(point))
-        drawn = _resampled(loss, rng.choice(owners, len(owners)), pulled)
-        start = np.clip(point - pulled, *drawn.bounds.T)
-        found.append(refine(drawn, start, int(rng.integers(2**31)), ignore)[0] + pulled)
-        advance((turn + 1) / count, f"refit {turn + 1} of {count} resamples")
+        draws.append({"pulled": pulled, "owners": rng.choice(owners, len(owners)), "seed": int(rng.integers(2**31))})
+    if can_travel(loss):
+        jobs = [{"parts": parts_of(loss), "point": point, **draw} for draw in draws]
+        return np.array(spread("rsr.calibration.bootstrap:refit_elsewhere", jobs, advance))
+    found = []
+    for turn, draw in enumerate(draws, 1):
+        found.append(_refit(loss, point, **draw))
+        advance(turn / count, f"refit {turn} of {count} resamples")
     return np.array(found)
+
+
+def refit_elsewhere(parts: dict[str, Any], **draw: Any) -> np.ndarray:
+    """One refit as a job that may be done anywhere."""
+    with MujocoSimulator(parts["scenario"], threads=1) as simulator:
+        return _refit(Loss(simulator=simulator, **parts), **draw)
+
+
+def _refit(loss: Loss, point: np.ndarray, pulled: np.ndarray, owners: np.ndarray, seed: int) -> np.ndarray:
+    drawn = _resampled(loss, owners, pulled)
+    start = np.clip(point - pulled, *drawn.bounds.T)
+    return refine(drawn, start, seed, ignore)[0] + pulled
 
 
 def _resampled(loss: Loss, owners: np.ndarray, pulled: np.ndarray) -> Loss:

@@ -7,6 +7,7 @@ from cmaes import CMA
 
 from rsr.calibration.loss import Loss
 from rsr.calibration.search import Found
+from rsr.calibration.shares import losses_of
 from rsr.progress import Advance
 
 POPULATION = 12
@@ -28,7 +29,7 @@ def search_cmaes(loss: Loss, budget: int, seed: int, advance: Advance) -> Found:
     while not trace or (spent + POPULATION <= budget and spread > TOLERANCE):
         current = short if spent < SHORT_WINDOWS * budget else loss
         points = np.array([optimizer.ask() for _ in range(POPULATION)])
-        losses = current(points)
+        losses = losses_of(current, points)
         optimizer.tell(list(zip(points, losses.tolist(), strict=True)))
         spent += POPULATION * current.windows.steps / loss.windows.steps
         advance(spent / budget, f"loss {losses.min():.4g}")

@@ -46,7 +46,7 @@ class Effort(BaseModel):
 
     budget: int = Field(default=960, ge=1)
     window_steps: int | None = Field(default=None, ge=1)
-    max_windows: int = Field(default=64, ge=1)
+    max_windows: int = Field(default=192, ge=1)
     gap_horizon_steps: int | None = Field(default=None, ge=1)
     threads: int = Field(default=2, ge=1)
 

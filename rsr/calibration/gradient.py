@@ -1,9 +1,10 @@
-"""Method `mjx`: least squares on exact sensitivities, from short windows to whole ones, then a polish.
+"""Method `mjx`: least squares on exact sensitivities, from few short windows to all whole ones, then a polish.
 
-Over short windows the loss is nearly convex; each stage leads the next into its valley. Sensitivities come from MJX
-(`sensitivity`), trial points from C, which is ten times faster where no derivative is asked for. The end is rippled by
-contact at a scale that no derivative sees: a short CMA-ES, in coordinates in which the descent's precision is the unit
-matrix, looks around.
+Over short windows the loss is nearly convex, and a few of them lead into its valley for a fraction of the cost. Where
+they leave open what the parameters are, the search goes on from several places, the better of them on whole windows,
+the best on all windows. Sensitivities come from MJX (`sensitivity`), trial points from C, which is ten times faster
+where no derivative is asked for. The end is rippled by contact at a scale that no derivative sees: a short CMA-ES, in
+coordinates in which the descent's precision is the unit matrix, looks around.
 """
 
 from __future__ import annotations
@@ -21,30 +22,37 @@ from rsr.progress import Advance
 
 STAGES_S = (0.1, 0.2)
 """Lengths of the windows before whole ones."""
-ITERATIONS = (5, 5, 8)
-"""Jacobians at most, in each stage and on whole windows."""
+FEW = 32
+"""Windows in every stage but the last."""
+SCREENED = 36
+"""Points drawn around the end of the first descent on short windows ..."""
+SCREEN_SPREAD = 2.0
+"""... with so many times its standard deviations: what short windows tell stays, what they do not tell varies."""
+STARTS, FINALISTS = 4, 2
+"""Of those points descend on short windows, and on whole ones."""
+APART = 0.2
+"""Points nearer to each other than this, in standard deviations of the prior, are one."""
+ITERATIONS = 4
+"""Jacobians at most, in each stage but the last."""
+LAST_ITERATIONS = 6
 TOLERANCE = 0.01
-SCREENED = 24
-"""Points drawn from the prior; the best of them on the shortest windows are further starts."""
-STARTS = 3
+"""A stage is done when the loss falls by less than this share in one step ..."""
+LAST_TOLERANCE = 0.002
+"""... and the last one when it falls by less than this."""
 POPULATION = 12
 POLISH_SPREAD = 0.7
 """First spread of the polish, in standard deviations of the Gauss-Newton covariance."""
-POLISH_GENERATIONS = 8
-ROUNDS = 4
-"""Of polish and descent, at most."""
+POLISH_GENERATIONS = 2
 
 
 def search_mjx(
     loss: Loss, budget: int, seed: int, advance: Advance, sensitivity: Sensitivity = "mjx", polish: bool = True
 ) -> Found:
-    """See `Search`. The prior's mean is the first start; the better of the descents is polished."""
+    """See `Search`. The prior's mean is one of the starts; the best of the descents is polished."""
     picked, slopes = choose_slopes(loss.scenario, sensitivity)
     course = _Course(loss, budget, advance)
-    best = _staged(loss, slopes, loss.first, course)
-    for start in _more_starts(loss, seed, course):
-        other = _staged(loss, slopes, start, course)
-        best = min(best, other, key=lambda descent: descent.loss)
+    point = _led_in(loss.thinned(FEW), slopes, seed, course)
+    best = descend(loss, slopes, point, LAST_ITERATIONS, LAST_TOLERANCE, course.count)
     if polish:
         best = _polished(loss, slopes, best, seed, course)
     status = "converged" if best.converged else "budget spent"
@@ -53,7 +61,7 @@ def search_mjx(
 
 @dataclass
 class _Course:
-    """What was spent and found so far. A point on shorter windows counts for their share, a Jacobian for one point."""
+    """What was spent and found. A point on fewer or shorter windows counts for their share, a Jacobian for one."""
 
     loss: Loss
     budget: int
@@ -63,21 +71,49 @@ class _Course:
     trace: list[tuple[float, float]] = field(default_factory=list)
 
     def count(self, loss: Loss, points: int, value: float) -> None:
-        """See `descent.Count`. Losses on shorter windows say nothing about the search's own."""
-        self.spent += points * loss.windows.steps / self.loss.windows.steps
-        if loss.windows.steps == self.loss.windows.steps and value < self.lowest:
+        """See `descent.Count`. Losses on other windows say nothing about the search's own."""
+        self.spent += points * loss.steps_per_point / self.loss.steps_per_point
+        if loss.steps_per_point == self.loss.steps_per_point and value < self.lowest:
             self.lowest = value
             self.trace.append((self.spent * self.loss.steps_per_point, value))
         words = f"loss {self.lowest:.4g}" if self.trace else "short windows"
         self.advance(min(1.0, self.spent / self.budget), words)
 
 
-def _staged(loss: Loss, slopes: Slopes, start: np.ndarray, course: _Course) -> Descent:
-    """Descend on longer and longer windows."""
-    point = start
-    for short, iterations in zip(stages(loss), ITERATIONS, strict=False):
-        point = descend(short, slopes, point, iterations, TOLERANCE, course.count).point
-    return descend(loss, slopes, point, ITERATIONS[-1], TOLERANCE, course.count)
+def _led_in(few: Loss, slopes: Slopes, seed: int, course: _Course) -> np.ndarray:
+    """The best end [P] of descents on few windows."""
+    short, first = stages(few), Descent(few.first, np.inf, np.eye(len(few.bounds)), True)
+    for level in short:
+        first = descend(level, slopes, first.point, ITERATIONS, TOLERANCE, course.count)
+    points = [first.point]
+    if short and few.origin is None:  # an earlier search has said where to begin
+        screened = _best(short[-1], np.stack([first.point, *_around(first, few.bounds, seed)]), STARTS, course)
+        points = [descend(short[-1], slopes, each, ITERATIONS, TOLERANCE, course.count).point for each in screened]
+    finalists = _best(few, np.stack(points), FINALISTS, course)
+    ends = [descend(few, slopes, each, ITERATIONS, TOLERANCE, course.count) for each in finalists]
+    return min(ends, key=lambda end: end.loss).point
+
+
+def _around(descent: Descent, bounds: np.ndarray, seed: int) -> np.ndarray:
+    """Points [SCREENED, P] drawn as widely as a descent leaves its end open."""
+    drawn = np.random.default_rng(seed).normal(size=(SCREENED, len(bounds)))
+    return np.clip(descent.point + SCREEN_SPREAD * drawn @ _root(descent).T, *bounds.T)
+
+
+def _best(loss: Loss, points: np.ndarray, count: int, course: _Course) -> list[np.ndarray]:
+    """The best so many of points [N, P] that lie apart."""
+    losses = loss(points)
+    course.count(loss, len(points), float(losses.min()))
+    chosen: list[np.ndarray] = []
+    for point in points[np.argsort(losses, kind="stable")]:
+        if len(chosen) < count and all(np.abs(point - each).max() > APART for each in chosen):
+            chosen.append(point)
+    return chosen
+
+
+def _root(descent: Descent) -> np.ndarray:
+    """A matrix [P, P] whose square is the Gauss-Newton covariance of a descent's end."""
+    return np.linalg.cholesky(np.linalg.inv(descent.precision + 1e-9 * np.eye(len(descent.point))))
 
 
 def stages(loss: Loss) -> list[Loss]:
@@ -86,34 +122,18 @@ def stages(loss: Loss) -> list[Loss]:
     return [loss.shortened(each) for each in steps if each < loss.windows.steps]
 
 
-def _more_starts(loss: Loss, seed: int, course: _Course) -> np.ndarray:
-    """[STARTS - 1, P], the best of points drawn from the prior, if the budget allows a descent from them."""
-    if course.spent > course.budget / 3:
-        return np.zeros((0, len(loss.bounds)))
-    short = (stages(loss) or [loss])[0]
-    drawn = np.clip(np.random.default_rng(seed).normal(size=(SCREENED, len(loss.bounds))), *loss.bounds.T)
-    losses = short(drawn)
-    course.count(short, len(drawn), float(losses.min()))
-    return drawn[np.argsort(losses, kind="stable")[: STARTS - 1]]
-
-
 def _polished(loss: Loss, slopes: Slopes, best: Descent, seed: int, course: _Course) -> Descent:
-    """Polish and descend in turn while that helps: either one gets out of dents in which the other is stuck."""
-    for turn in range(ROUNDS):
-        if course.spent + POPULATION > course.budget:
-            break
-        point = _polish(loss, best, seed + turn, course)
-        found = descend(loss, slopes, point, ITERATIONS[-1], TOLERANCE, course.count)
-        fall = 1.0 - found.loss / best.loss
-        best = found if fall > 0 else best
-        if fall < TOLERANCE:
-            break
-    return best
+    """Look around, and descend again from where it is lower: that gets out of dents in which a descent is stuck."""
+    point = _polish(loss, best, seed, course)
+    if np.array_equal(point, best.point):
+        return best
+    found = descend(loss, slopes, point, ITERATIONS, LAST_TOLERANCE, course.count)
+    return found if found.loss < best.loss else best
 
 
 def _polish(loss: Loss, descent: Descent, seed: int, course: _Course) -> np.ndarray:
     """CMA-ES around a descent's end, whitened by its precision; the best point, never a worse one."""
-    whitened = np.linalg.cholesky(np.linalg.inv(descent.precision + 1e-9 * np.eye(len(descent.point))))
+    whitened = _root(descent)
     optimizer = CMA(np.zeros(len(descent.point)), POLISH_SPREAD, seed=seed, population_size=POPULATION)
     best, lowest = descent.point, descent.loss
     for _ in range(POLISH_GENERATIONS):

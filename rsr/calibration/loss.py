@@ -53,6 +53,13 @@ class Loss:
         zeros = self.zeros and self.zeros.shortened(steps)
         return replace(self, windows=self.windows.shortened(steps), zeros=zeros)
 
+    def thinned(self, count: int) -> Loss:
+        """The loss on so many windows at most, spread evenly over all."""
+        if len(self.windows) <= count:
+            return self
+        chosen = np.linspace(0, len(self.windows) - 1, count).round().astype(int)
+        return replace(self, windows=self.windows.take(chosen), zeros=self.zeros and self.zeros.take(chosen))
+
     @property
     def bounds(self) -> np.ndarray:
         """[P, 2], lower and upper."""

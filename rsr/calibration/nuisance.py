@@ -44,6 +44,10 @@ class ZeroSlopes:
         ]
         return replace(self, slopes=np.concatenate(blocks, axis=1))
 
+    def take(self, chosen: np.ndarray) -> ZeroSlopes:
+        """The same for some of the windows, by index."""
+        return replace(self, slopes=self.slopes[chosen], episode=self.episode[chosen])
+
     def removed(self, scaled: np.ndarray) -> np.ndarray:
         """Scaled differences [K, W, R] less what the best zeros of each episode explain."""
         left, zeros = scaled.copy(), self.best(scaled)

@@ -15,8 +15,10 @@ import numpy as np
 from rsr.calibration.loss import Loss
 from rsr.progress import Advance
 
+SIMULATIONS = 64 * 64
+"""Of one regression, windows times points: over many windows ripples average out by themselves."""
 POINTS = 64
-"""Points in one regression."""
+"""In one regression, at most; at least four times as many as there are parameters."""
 ROUNDS = 3
 FIRST_SPREAD = 0.3
 _SPREADS = (0.02, 1.0)
@@ -53,12 +55,18 @@ def linearise(loss: Loss, centre: np.ndarray, covariance: np.ndarray, rng: np.ra
     """Regress the residuals on points scattered around a centre [P] with a covariance [P, P], kept in moderation."""
     sizes, axes = np.linalg.eigh(covariance)
     scatter = axes * np.clip(np.sqrt(np.maximum(sizes, 0.0)), *_SPREADS)
-    drawn = rng.normal(size=(POINTS // 2, len(centre))) @ scatter.T
+    drawn = rng.normal(size=(_pairs(loss), len(centre))) @ scatter.T
     points = np.clip(centre + np.concatenate([drawn, -drawn]), *loss.bounds.T)
     misfits = loss.misfits(points)
-    design = np.concatenate([np.ones((POINTS, 1)), points - centre], axis=1)
-    fitted = (np.linalg.pinv(design) @ misfits.reshape(POINTS, -1)).reshape(-1, *misfits.shape[1:])
+    design = np.concatenate([np.ones((len(points), 1)), points - centre], axis=1)
+    fitted = (np.linalg.pinv(design) @ misfits.reshape(len(points), -1)).reshape(-1, *misfits.shape[1:])
     return Slope(centre, fitted[0], np.moveaxis(fitted[1:], 0, -1))
+
+
+def _pairs(loss: Loss) -> int:
+    """How many pairs of opposite points a regression takes."""
+    affordable = SIMULATIONS // max(1, len(loss.windows))
+    return min(POINTS, max(affordable, 4 * len(loss.bounds))) // 2
 
 
 def refine(loss: Loss, point: np.ndarray, seed: int, advance: Advance) -> tuple[np.ndarray, Slope]:

@@ -8,7 +8,8 @@ import numpy as np
 
 from rsr.clash.bases import surrogate_base
 from rsr.clash.identification import Identified, identify
-from rsr.clash.prediction import Corrected, correct
+from rsr.clash.law import ImpactLaw, fit_law
+from rsr.clash.prediction import Blended, blend
 from rsr.clash.sliding import SlidingModel, fit_sliding
 from rsr.clash.surrogate import Surrogate
 from rsr.errors import CalibrationError
@@ -19,7 +20,7 @@ _MINIMUM = 3
 
 @dataclass(frozen=True)
 class Adapted:
-    """A surrogate with identified parameters, what it leaves over, and how the block slides.
+    """A surrogate with identified parameters, a law beside it, what they leave over, and how the block slides.
 
     Example:
         model = adapt(load_surrogate(folder), read_strikes(table, shape))
@@ -32,7 +33,8 @@ class Adapted:
 
     surrogate: Surrogate
     identified: Identified
-    collision: Corrected
+    law: ImpactLaw
+    collision: Blended
     sliding: SlidingModel | None
 
     @property
@@ -45,7 +47,7 @@ class Adapted:
 
 
 def adapt(surrogate: Surrogate, recorded: RecordedStrikes, seed: int = 0) -> Adapted:
-    """Identify the parameters through the frozen surrogate, then fit what is left over."""
+    """Identify the parameters through the frozen surrogate, fit the law, then what they leave over."""
     if len(recorded) < _MINIMUM:
         raise CalibrationError(
             got=f"{len(recorded)} strikes",
@@ -54,6 +56,8 @@ def adapt(surrogate: Surrogate, recorded: RecordedStrikes, seed: int = 0) -> Ada
             next_step="Record more strikes, at other places and speeds.",
         )
     sliding = fit_sliding(surrogate.shape, recorded)
-    identified = identify(surrogate, recorded, None if sliding is None else sliding.friction, seed)
-    base = surrogate_base(surrogate, identified.values)
-    return Adapted(surrogate, identified, correct(surrogate.shape, base, recorded), sliding)
+    friction = None if sliding is None else sliding.friction
+    identified = identify(surrogate, recorded, friction, seed)
+    law = fit_law(surrogate.shape, recorded, friction)
+    collision = blend(surrogate.shape, (surrogate_base(surrogate, identified.values), law), recorded)
+    return Adapted(surrogate, identified, law, collision, sliding)

@@ -11,7 +11,7 @@ import numpy as np
 from rsr.clash.adaptation import adapt
 from rsr.clash.methods import METHODS, NEEDS, Bench
 from rsr.clash.metric import TOLERANCE, relative_errors
-from rsr.clash.prediction import Corrected
+from rsr.clash.prediction import Blended, Corrected
 from rsr.clash.sliding import fit_sliding
 from rsr.clash.surrogate import Surrogate
 from rsr.files import write_json
@@ -142,7 +142,7 @@ def _judge(
         test = recorded.take(unseen)
         predicted.append(model(test.strikes))
         measured.append(test.after)
-        if isinstance(model, Corrected):
+        if isinstance(model, Blended | Corrected):
             inside.append(model.inside(test))
     found, real = np.concatenate(predicted), np.concatenate(measured)
     covered = float(np.concatenate(inside).mean()) if inside else None

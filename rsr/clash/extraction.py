@@ -86,12 +86,18 @@ def _extract(shape: Shape, seen: Trajectory) -> tuple[tuple, np.ndarray, np.ndar
     motion = np.polyfit(seen.time_s[frames], seen.nose[frames], 1)[0]
     strike = _strike(shape, before, seen.nose[onset - 2], motion)
     after, slowing = _after(seen, parted)
-    if np.linalg.norm(seen.block[-1, :2] - seen.block[-6, :2]) > _STILL_M_S * (seen.time_s[-1] - seen.time_s[-6]):
+    if _last_speed(seen) > _STILL_M_S:
         raise _UnusableError("the recording ends before the block rests")
     rest = np.median(seen.block[-5:], axis=0) - before
     back = -before[2]
     turned = np.append(rotated(after[:2], back), after[2])
     return strike, turned, np.append(rotated(rest[:2], back), rest[2]), slowing
+
+
+def _last_speed(seen: Trajectory) -> float:
+    """Speed of the block at the end, m/s; means over some frames, so that noise does not pass for motion."""
+    late, last = (seen.block[part, :2].mean(axis=0) for part in (slice(-20, -10), slice(-10, None)))
+    return float(np.linalg.norm(last - late) / (seen.time_s[-10:].mean() - seen.time_s[-20:-10].mean()))
 
 
 def _onset(seen: Trajectory) -> int:

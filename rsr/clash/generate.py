@@ -13,6 +13,7 @@ from rsr.progress import Advance, ignore
 from rsr.randomness import generator
 from rsr.scenarios.strike import PARAMETERS, Definition, Shape, Strikes, sample_strikes
 from rsr.simulators.strikes import Collider
+from rsr.spreading import is_spread, spread
 
 VERSION = 1
 SHARD = 5000
@@ -60,15 +61,28 @@ def generate_pairs(
     """Fill a folder with shards of simulated strikes; shards that are whole already are kept."""
     definition = Definition() if definition is None else definition
     _claim(folder, _card(shape, definition, pairs, seed))
-    collide = Collider(shape, definition, threads=threads)
     shards = range(-(-pairs // SHARD))
-    for shard in shards:
-        path = folder / f"shard-{shard:03d}.npz"
-        if _read(path) is None:
-            count = min(SHARD, pairs - shard * SHARD)
-            write_arrays(path, _simulate(shape, collide, count, generator(seed, "strikes", shard)))
-        advance((shard + 1) / len(shards), f"{min((shard + 1) * SHARD, pairs):,} of {pairs:,} strikes")
+    missing = [shard for shard in shards if _read(folder / f"shard-{shard:03d}.npz") is None]
+    common = {"shape": shape, "definition": definition, "folder": folder.resolve(), "seed": seed}
+    common |= {"threads": 1 if is_spread() else threads}
+    jobs = [{**common, "shard": shard, "count": min(SHARD, pairs - shard * SHARD)} for shard in missing]
+    done = len(shards) - len(missing)
+    advance(done / len(shards), f"{done} of {len(shards)} shards are there")
+
+    def forward(share: float, words: str = "") -> None:
+        advance((done + share * len(missing)) / len(shards), f"shards of strikes: {words}")
+
+    spread("rsr.clash.generate:fill_shard", jobs, forward)
     return folder
+
+
+def fill_shard(
+    shape: Shape, definition: Definition, folder: Path, seed: int, shard: int, count: int, threads: int
+) -> None:
+    """One job of `generate_pairs`: simulate a shard and write it, into a folder that all workers share."""
+    collide = Collider(shape, definition, threads=threads)
+    columns = _simulate(shape, collide, count, generator(seed, "strikes", shard))
+    write_arrays(folder / f"shard-{shard:03d}.npz", columns)
 
 
 def load_pairs(folder: Path) -> Pairs:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rsr.clash.bases import Base, analytic_base, grid_search, mujoco_base, no_base, surrogate_base, untrained_base
+from rsr.clash.bases import Base, grid_search, mujoco_base, no_base, surrogate_base, untrained_base
 from rsr.clash.finetuning import finetune, finetune_gated
 from rsr.clash.identification import identify, identify_as_paper
-from rsr.clash.prediction import correct
+from rsr.clash.law import fit_law
+from rsr.clash.prediction import blend, correct
 from rsr.clash.presets import PRESETS
 from rsr.clash.surrogate import Surrogate
 from rsr.scenarios.strike import RecordedStrikes
@@ -35,6 +36,10 @@ class Bench:
 
 
 def _adapted(bench: Bench) -> Base:
+    return blend(bench.default.shape, (_identified(bench), _analytic(bench)), bench.recorded)
+
+
+def _identified_corrected(bench: Bench) -> Base:
     return correct(bench.default.shape, _identified(bench), bench.recorded)
 
 
@@ -53,7 +58,7 @@ def _grid_corrected(bench: Bench) -> Base:
 
 
 def _analytic(bench: Bench) -> Base:
-    return analytic_base(bench.default.shape, bench.recorded, bench.ground_friction)
+    return fit_law(bench.default.shape, bench.recorded, bench.ground_friction)
 
 
 def _analytic_corrected(bench: Bench) -> Base:
@@ -89,6 +94,7 @@ def _as_paper(preset: str) -> Callable[[Bench], Base]:
 
 METHODS: dict[str, Callable[[Bench], Base]] = {
     "adapted": _adapted,
+    "surrogate_residual": _identified_corrected,
     "identified": _identified,
     "finetuned": _finetuned,
     "paper": _as_paper("paper"),

@@ -12,19 +12,17 @@ from functools import cached_property
 from itertools import product
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from rsr.clash.frame import MIRROR, Geometry, geometry_of
+from rsr.clash.prior import PRIOR
 from rsr.scenarios.strike import Shape, Strikes
 
-_CONSTANT, _LINEAR, _LOCAL, _PROPORTIONAL = 0.15, 0.06, 0.05, 0.10
-"""Prior standard deviations of an impulse, in shares of the striking speed; the last in shares of what the base has."""
-_GROUND, _FREE = 0.2, 0.3
-"""Prior standard deviations of ground friction, and of the free rest in shares of an impulse's."""
-_LENGTHS = np.array([1.0, 1.0, 1.5, 2.0])
 _FLIP = np.array([-1.0, -1.0, -1.0, 1.0])
 _SLOW_M_S = 0.3
-STRENGTHS = (0.0, 0.25, 0.5, 1.0, 2.0)
-NOISES = (0.01, 0.015, 0.02, 0.03, 0.045, 0.07, 0.1)
+STRENGTHS = (0.0, 0.35, 0.7, 1.0, 1.5)
+NOISES = (0.25, 0.4, 0.6, 0.8, 1.0, 1.4, 2.0, 3.0)
+"""Both in units of what the prior says."""
 _TEMPER = 0.5
 """Ten strikes that are left out in turn are not ten independent witnesses: their log-likelihood counts half."""
 _NEGLIGIBLE = 0.01
@@ -67,8 +65,9 @@ class Residual:
     Args:
         known: the N strikes it was fitted to. residuals: [N, 3], what the base left over.
         mirrored: whether the mirror image of a strike is as good as the strike.
-        mixture: [K, 3], strength (prior standard deviation in units of the usual one; 0: the base alone), noise of one
-            measurement in shares of the striking speed, and weight.
+        mixture: [K, 3], strength (standard deviation in units of the prior's; 0: the base alone), noise in units of the
+            prior's, and weight.
+        evidence: logarithm of how well strikes that were left out are predicted, averaged over the choices.
         widening: by how much intervals are widened, so that strikes left out are inside as often as they say.
     """
 
@@ -76,6 +75,7 @@ class Residual:
     residuals: np.ndarray
     mirrored: bool
     mixture: np.ndarray
+    evidence: float = 0.0
     widening: float = 1.0
 
     @property
@@ -86,7 +86,7 @@ class Residual:
     def predict(self, at: Seen) -> tuple[np.ndarray, np.ndarray]:
         """Mean and standard deviation [M, 3] of what to add to the base, and that of a measurement about it."""
         cross = covariance(at, self.known, self.mirrored)
-        prior = variance(at, self.mirrored)
+        prior, unit = variance(at, self.mirrored), noise_covariance(at)
         means, variances = [], []
         for strength, noise, _ in self.mixture:
             inverse = np.linalg.inv(self._noisy(strength, noise))
@@ -94,7 +94,7 @@ class Residual:
             explained = strength**2 * (gain * cross).sum(axis=1).reshape(-1, 3)
             means.append((gain @ self.residuals.ravel()).reshape(-1, 3))
             left = np.maximum(strength**2 * prior - explained, 0)
-            variances.append(left + _noise_variance(noise, at.speeds)[:, None])
+            variances.append(left + noise**2 * np.diagonal(unit, axis1=1, axis2=2))
         weights = self.mixture[:, 2, None, None]
         mean = (weights * means).sum(axis=0)
         spread = (weights * (np.array(variances) + (np.array(means) - mean) ** 2)).sum(axis=0)
@@ -113,8 +113,14 @@ class Residual:
         return np.einsum("nij,nj->ni", covariances, pulls), covariances
 
     def _noisy(self, strength: float, noise: float) -> np.ndarray:
-        prior = strength**2 * covariance(self.known, self.known, self.mirrored)
-        return prior + np.diag(np.repeat(_noise_variance(noise, self.known.speeds), 3))
+        prior, unit = self._unit
+        return strength**2 * prior + noise**2 * unit
+
+    @cached_property
+    def _unit(self) -> tuple[np.ndarray, np.ndarray]:
+        """Covariances [3 N, 3 N] of the known strikes' residuals and of their noise, both as the prior says."""
+        noise = np.asarray(block_diag(*noise_covariance(self.known)))
+        return covariance(self.known, self.known, self.mirrored), noise
 
     @cached_property
     def _weights(self) -> np.ndarray:
@@ -136,13 +142,15 @@ def fit_residual(
     grid = np.array([(strength, noise, 1.0) for strength, noise in product(strengths, NOISES)])
     trial = Residual(seen(shape, strikes, base), wanted - base, shape.axis_rad is not None, grid)
     surprises = np.array([_surprise(*trial.left_out(strength, noise)) for strength, noise, _ in grid])
-    grid[:, 2] = np.exp(-_TEMPER * (surprises - surprises.min()))
-    kept = grid[grid[:, 2] > _NEGLIGIBLE * grid[:, 2].max()]
+    likelihoods = np.exp(-_TEMPER * (surprises - surprises.min()))
+    evidence = float(np.log(likelihoods.mean()) - _TEMPER * surprises.min())
+    grid[:, 2] = likelihoods
+    kept = grid[likelihoods > _NEGLIGIBLE]
     kept[:, 2] /= kept[:, 2].sum()
     errors, covariances = trial.left_out(*kept[kept[:, 2].argmax(), :2])
     stds = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
     widening = float(np.clip(np.quantile(np.abs(errors / stds), 0.9) / _Z90, 1.0, 1.5))
-    return Residual(trial.known, trial.residuals, trial.mirrored, kept, widening)
+    return Residual(trial.known, trial.residuals, trial.mirrored, kept, evidence, widening)
 
 
 def features_of(geometry: Geometry) -> np.ndarray:
@@ -153,42 +161,53 @@ def features_of(geometry: Geometry) -> np.ndarray:
 
 def covariance(a: Seen, b: Seen, mirrored: bool) -> np.ndarray:
     """Prior covariance [3 N, 3 M] of residuals, of unit strength."""
-    kernels = _kernels(a.features[:, None], b.features[None], mirrored)
+    impulses, free = _kernels(a.features[:, None], b.features[None], mirrored)
+    impulses = impulses + PRIOR.proportional**2 * a.base[:, None, :2] * b.base[None, :, :2]
     total = np.zeros((len(a), 3, len(b), 3))
-    for output, kernel in enumerate(kernels):
-        total[:, output, :, output] += _FREE**2 * kernel
-        if output < 2:
-            impulse = kernel + _PROPORTIONAL**2 * np.outer(a.base[:, output], b.base[:, output])
-            total += a.levers[:, :, None, None, output] * impulse[:, None, :, None] * b.levers[None, None, :, :, output]
-    total += _GROUND**2 * a.levers[:, :, None, None, 2] * b.levers[None, None, :, :, 2]
+    for output in range(3):
+        total[:, output, :, output] = free[..., output]
+    kernels = [impulses[..., 0], impulses[..., 1], np.full((len(a), len(b)), PRIOR.ground**2)]
+    for lever, kernel in enumerate(kernels):
+        arms = a.levers[:, :, None, None, lever] * b.levers[None, None, :, :, lever]
+        total += arms * kernel[:, None, :, None]
     return total.reshape(3 * len(a), 3 * len(b))
 
 
 def variance(at: Seen, mirrored: bool) -> np.ndarray:
     """Diagonal of `covariance`, [N, 3]."""
-    kernels = np.stack(_kernels(at.features, at.features, mirrored), axis=1)
-    impulses = kernels[:, :2] + _PROPORTIONAL**2 * at.base[:, :2] ** 2
+    impulses, free = _kernels(at.features, at.features, mirrored)
+    impulses = impulses + PRIOR.proportional**2 * at.base[:, :2] ** 2
     straight = (at.levers[:, :, :2] ** 2 * impulses[:, None, :]).sum(axis=2)
-    return straight + _FREE**2 * kernels + _GROUND**2 * at.levers[:, :, 2] ** 2
+    return straight + free + PRIOR.ground**2 * at.levers[:, :, 2] ** 2
 
 
-def _kernels(a: np.ndarray, b: np.ndarray, mirrored: bool) -> list[np.ndarray]:
-    """One kernel an output. With a mirror: of functions of the output's parity alone, f(mirror image) = parity f."""
+def noise_covariance(at: Seen) -> np.ndarray:
+    """Covariance [N, 3, 3] of a measurement about its mean: motion capture errs by m/s, strikes differ by shares.
+
+    As seen from their speed, slow strikes are noisier. What differs from strike to strike acts at the impact point.
+    """
+    measured = PRIOR.noise**2 * (1 + (_SLOW_M_S / at.speeds) ** 2) / 2
+    arms = at.levers[:, :, :2] * (PRIOR.scatter * at.base[:, :2])[:, None, :]
+    return measured[:, None, None] * np.eye(3) + arms @ arms.transpose(0, 2, 1)
+
+
+def _kernels(a: np.ndarray, b: np.ndarray, mirrored: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Of both impulses [..., 2] and of the free rest [..., 3], each with the parity of what it is about.
+
+    With a mirror: of functions of that parity alone, f(mirror image) = parity f.
+    """
     plain = _smooth(a, b)
     if not mirrored:
-        return [plain] * 3
+        return plain[..., :2], np.repeat(plain[..., 2:], 3, axis=-1)
     flipped = _smooth(a, b * _FLIP)
-    return [(plain + parity * flipped) / np.sqrt(2) for parity in MIRROR]
+    impulses = plain[..., :2] + MIRROR[:2] * flipped[..., :2]
+    return impulses / np.sqrt(2), (plain[..., 2:] + MIRROR * flipped[..., 2:]) / np.sqrt(2)
 
 
 def _smooth(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    apart = (((a - b) / _LENGTHS) ** 2).sum(axis=-1)
-    return _CONSTANT**2 + _LINEAR**2 * (a * b).sum(axis=-1) + _LOCAL**2 * np.exp(-apart / 2)
-
-
-def _noise_variance(noise: float, speed_m_s: np.ndarray) -> np.ndarray:
-    """Motion capture errs by m/s, strikes differ by shares: slow strikes are noisier, as seen from their speed."""
-    return noise**2 * (1 + (_SLOW_M_S / speed_m_s) ** 2) / 2
+    """Kernels [..., 3] of features [..., 4]."""
+    apart = (((a - b)[..., None, :] / PRIOR.lengths) ** 2).sum(axis=-1)
+    return PRIOR.constant**2 + (a * b) @ (PRIOR.linear**2).T + PRIOR.local**2 * np.exp(-apart / 2)
 
 
 def _surprise(errors: np.ndarray, covariances: np.ndarray) -> float:

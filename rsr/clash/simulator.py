@@ -1,139 +1,186 @@
-"""The hybrid simulator behind the `Simulator` contract: MuJoCo, but collisions of the two blocks are the surrogate's.
+"""The hybrid simulator behind the `Simulator` contract: MuJoCo, but impacts of the declared pair are the surrogate's.
 
-Driven by events: all windows are rolled out in C without that contact, the first overlap of nose and block is looked
-for afterwards, the surrogate says how it ends, and only what comes after is rolled out again.
+Driven by events: all windows are rolled out in C without that contact, the first overlap of the pair is looked for in
+what a distance sensor said, the surrogate says how it ends, and only what comes after is rolled out again.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import mujoco
 import numpy as np
 from mujoco import rollout as mujoco_rollout
 
 from rsr.clash.adaptation import Adapted
-from rsr.scenarios.strike import Definition, Strikes, scene_xml
-from rsr.scenarios.strike.outline import distances, rotated
-from rsr.simulators.strikes import set_parameters, yaw_of
+from rsr.clash.planar import Planar
+from rsr.errors import CalibrationError
+from rsr.scenarios import Scenario
+from rsr.scenarios.strike import SPEED_M_S, Shape, Strikes, declared_collision
+from rsr.simulators.delay import delay_weights, delayed
 
-_BLOCK_TURN, _RAIL = 5, 6
-_RAIL_POSITION = 7
-_MOST_COLLISIONS = 10
-_PLACES = 400
+_MOST_COLLISIONS = 20
+_SLOWEST_M_S = SPEED_M_S[0] / 2
+"""Slower touches are not among the strikes that a surrogate knows; they and what follows are MuJoCo's own contact."""
+_SEEN_FROM_M = 0.05
+_APPROACH_M_S = 1e-3
+_SAME_M = 0.0005
 
 
 @dataclass(frozen=True)
 class Collision:
-    """One that the surrogate handled: which window, when since its start, and the strike in the block's frame."""
+    """One of the pair: which window, when since its start, and the strike in the block's frame.
+
+    Args:
+        handled: by the surrogate. False: a slow touch, from which on MuJoCo's own contact acts in this window.
+    """
 
     window: int
     time_s: float
     strike: Strikes
+    handled: bool
 
 
 class HybridSimulator:
-    """Rolls the scene of `scene_xml` forward: qpos is the block's free joint and the rail, ctrl the force on the rail.
+    """Rolls any scenario that declares a collision forward, a population at once. Close it, or use it in `with`.
 
-    After a `rollout`, `collisions` lists what the surrogate handled. The surrogate knows blocks at rest; one that moves
-    is struck with the relative velocity, in its own frame.
+    After a `rollout`, `collisions` lists what collided and whether the surrogate handled it. The surrogate knows blocks
+    at rest; one that moves is struck with the relative velocity, in its own frame. Where the striker only pushes, and
+    comes nearer slowly, MuJoCo's contact takes over. Parameters act on all that is not the surrogate's.
+
+    Example:
+        >>> with HybridSimulator(load_scenario("strike"), load_adapted(folder)) as simulator:
+        ...     states = simulator.rollout(starts, commands, scenario.space.nominal)
     """
 
-    def __init__(self, model: Adapted, control_dt_s: float = 0.01, timestep_s: float = 0.001, threads: int = 1) -> None:
-        self._adapted, self._shape = model, model.shape
-        self._substeps, self._timestep_s = round(control_dt_s / timestep_s), timestep_s
-        self._definition = Definition(timestep_s=timestep_s)
+    def __init__(self, scenario: Scenario, model: Adapted, threads: int = 1) -> None:
+        self._adapted, self._planar = model, Planar(scenario)
+        check_same_block(scenario, self._planar.shape, model.shape)
+        self._plain, self.scenario = scenario, _watched(scenario)
+        base = self.scenario.base_model
         self._pool = mujoco_rollout.Rollout(nthread=threads)
-        self._scene = self._model(model.identified.values)
-        self._data = [mujoco.MjData(self._scene) for _ in range(max(1, threads))]
-        places = np.linspace(-1, 1, _PLACES)
-        faces = [face.at(places) for face in self._shape.struck_faces]
-        self._points, self._normals = (np.concatenate(parts) for parts in zip(*faces, strict=True))
+        self._data = [mujoco.MjData(base) for _ in range(max(1, threads))]
+        self._full = mujoco.mj_stateSize(base, mujoco.mjtState.mjSTATE_FULLPHYSICS)
+        self._gap = int(base.sensor_adr[-1])
+        self._pairs = _pairs(self.scenario)
         self.collisions: tuple[Collision, ...] = ()
+
+    def __enter__(self) -> HybridSimulator:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         self._pool.close()
 
     def rollout(self, states: np.ndarray, actions: np.ndarray, params: np.ndarray) -> np.ndarray:
-        """See `Simulator.rollout`; states [B, 15]. `params` [4] or [B, 4] act on the slide, not on impacts."""
-        steps = np.repeat(actions, self._substeps, axis=1)
-        values = np.broadcast_to(np.atleast_2d(params), (len(states), 4))
-        models = [self._model(row) for row in values]
-        path = np.concatenate([states[:, None], self._free(models, states, steps)], axis=1)
+        """See `Simulator.rollout`."""
+        scenario, windows = self.scenario, len(states)
+        values = np.broadcast_to(np.atleast_2d(params), (windows, len(scenario.space)))
+        unique, which = np.unique(values, axis=0, return_inverse=True)
+        made = [self._without_contact(row) for row in unique]
+        models = [made[index] for index in which.ravel()]
+        steps = delayed(actions, np.stack([self._delay(row) for row in unique])[which.ravel()])
+        path, gaps = self._free(models, states, steps)
         found: list[Collision] = []
-        begun = np.zeros(len(states), int)
-        for _ in range(_MOST_COLLISIONS):
-            struck = [(window, self._first_overlap(path[window], begun[window])) for window in range(len(states))]
-            hits = [(window, step) for window, step in struck if step is not None]
+        begun = np.zeros(windows, int)
+        for turn in range(_MOST_COLLISIONS):
+            hits = [(row, step) for row in range(windows) if (step := self._first(gaps[row], begun[row])) is not None]
             if not hits:
                 break
-            for window, step in hits:
-                state, strike = self._after(path[window, step])
-                found.append(Collision(window, step * self._timestep_s, strike))
-                path[window, step], begun[window] = state, step + 1
-                rest = steps[window : window + 1, step:]
-                if rest.shape[1]:
-                    path[window, step + 1 :] = self._free([models[window]], state[None], rest)[0]
-        self.collisions = tuple(sorted(found, key=lambda collision: (collision.window, collision.time_s)))
-        return path[:, :: self._substeps]
+            for row, step in hits:
+                strike = self._planar.strike(path[row, step])
+                handled = strike.speed_m_s[0] >= _SLOWEST_M_S and turn < _MOST_COLLISIONS - 1
+                found.append(Collision(row, step * self._timestep_s, strike, bool(handled)))
+                rest = steps[row : row + 1, step:]
+                if handled:
+                    state = self._planar.after(path[row, step], strike, self._adapted(strike)[0])
+                    later, gaps_later = self._free([models[row]], state[None], rest)
+                    path[row, step:], gaps[row, step:], begun[row] = later[0], gaps_later[0], step + 1
+                else:
+                    path[row, step:] = self._touching(values[row], path[row, step], rest)
+                    begun[row] = gaps.shape[1]
+        self.collisions = tuple(sorted(found, key=lambda each: (each.window, each.time_s)))
+        return path[:, :: scenario.substeps]
 
-    def _model(self, params: np.ndarray) -> mujoco.MjModel:
-        """The scene without contact between the blocks."""
-        model = mujoco.MjModel.from_xml_string(scene_xml(self._shape, self._definition))
-        # Ratios below one are unstable on the ground at coarse steps, and a slide hardly feels them.
-        set_parameters(model, np.array([*params[:3], max(1.0, params[3])]))
-        model.pair_margin[model.pair("hit").id] = -1.0
+    @property
+    def _timestep_s(self) -> float:
+        return float(self.scenario.base_model.opt.timestep)
+
+    def _without_contact(self, values: np.ndarray) -> mujoco.MjModel:
+        model = self.scenario.model(values)
+        model.pair_margin[self._pairs] = -1.0
         return model
 
-    def _free(self, models: list[mujoco.MjModel], states: np.ndarray, steps: np.ndarray) -> np.ndarray:
-        size = mujoco.mj_stateSize(self._scene, mujoco.mjtState.mjSTATE_FULLPHYSICS)
-        initial = np.zeros((len(states), size))
-        initial[:, 1 : 1 + states.shape[1]] = states
-        trajectory, _ = self._pool.rollout(models, self._data, initial, steps)
-        return trajectory[:, :, 1 : 1 + states.shape[1]]
+    def _delay(self, values: np.ndarray) -> np.ndarray:
+        scenario = self.scenario
+        return delay_weights(scenario.delay_s(values), scenario.control_dt_s, scenario.substeps, scenario.history_steps)
 
-    def _first_overlap(self, path: np.ndarray, begun: int) -> int | None:
-        """First step at which the nose touches the block and comes nearer, or None."""
-        later = path[begun:]
-        near = np.flatnonzero(self._gaps(later) < 0)
-        for step in near:
-            if self._strike(later[step])[1]:
-                return begun + int(step)
-        return None
+    def _touching(self, values: np.ndarray, state: np.ndarray, steps: np.ndarray) -> np.ndarray:
+        """States [N + 1, nq + nv] with MuJoCo's own contact of the pair."""
+        model = self._plain.model(values)
+        initial = np.zeros((1, self._full))
+        initial[0, 1 : 1 + len(state)] = state
+        after, _ = self._pool.rollout([model], [mujoco.MjData(model)] * len(self._data), initial, steps)
+        return np.concatenate([state[None], after[0, :, 1 : 1 + len(state)]])
 
-    def _gaps(self, path: np.ndarray) -> np.ndarray:
-        seen = self._nose(path)
-        reach = self._definition.nose_radius_m
-        close = np.linalg.norm(seen, axis=1) < reach + np.linalg.norm(self._shape.outline, axis=1).max()
-        gaps = np.full(len(path), np.inf)
-        if close.any():
-            gaps[close] = distances(seen[close], self._shape.outline) - reach
-        return gaps
+    def _free(
+        self, models: list[mujoco.MjModel], states: np.ndarray, steps: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """States [B, N + 1, nq + nv] without that contact, and distances of the pair [B, N] at all but the last."""
+        size = self.scenario.state_size
+        if steps.shape[1] == 0:
+            return states[:, None], np.zeros((len(states), 0))
+        initial = np.zeros((len(states), self._full))
+        initial[:, 1 : 1 + size] = states
+        after, sensed = self._pool.rollout(models, self._data, initial, steps)
+        # MuJoCo senses before it steps: the first distance is that of the initial state.
+        return np.concatenate([states[:, None], after[:, :, 1 : 1 + size]], axis=1), sensed[:, :, self._gap]
 
-    def _nose(self, path: np.ndarray) -> np.ndarray:
-        """Centre of the nose in the block's frame, [N, 2]."""
-        centre = np.column_stack([path[:, _RAIL_POSITION], np.zeros(len(path))])
-        return rotated(centre - path[:, :2], -yaw_of(path[:, 3:7]))
+    def _first(self, gaps: np.ndarray, begun: int) -> int | None:
+        """First step from `begun` on at which the two overlap and come nearer, or None."""
+        nearer = (gaps[begun:-1] - gaps[begun + 1 :]) / self._timestep_s > _APPROACH_M_S
+        hits = np.flatnonzero((gaps[begun:-1] < 0) & nearer)
+        return begun + int(hits[0]) if len(hits) else None
 
-    def _strike(self, state: np.ndarray) -> tuple[Strikes, bool]:
-        """The strike of a touching state, and whether the blocks come nearer."""
-        nose, yaw = self._nose(state[None])[0], float(yaw_of(state[None, 3:7])[0])
-        place = int(np.linalg.norm(self._points - nose, axis=1).argmin())
-        point, normal = self._points[place], self._normals[place]
-        velocity = state[8:]
-        own = rotated(velocity[:2], -yaw) + velocity[_BLOCK_TURN] * np.array([-point[1], point[0]])
-        relative = rotated(np.array([velocity[_RAIL], 0.0]), -yaw) - own
-        along, across = relative @ normal, relative @ np.array([-normal[1], normal[0]])
-        speed = np.array([np.hypot(along, across)])
-        return Strikes(speed, np.array([np.arctan2(across, along)]), point[None], normal[None]), bool(along > 1e-3)
 
-    def _after(self, state: np.ndarray) -> tuple[np.ndarray, Strikes]:
-        """State when the blocks have parted; the arm loses what momentum the block gains along the rail."""
-        strike, _ = self._strike(state)
-        gained, yaw = self._adapted(strike)[0], float(yaw_of(state[None, 3:7])[0])
-        after = state.copy()
-        pushed = rotated(gained[:2], yaw)
-        after[8:10] += pushed
-        after[8 + _BLOCK_TURN] += gained[2]
-        after[8 + _RAIL] -= self._shape.mass_kg / self._definition.striker_mass_kg * pushed[0]
-        return after, strike
+def _watched(scenario: Scenario) -> Scenario:
+    """The scenario with a sensor of the pair's distance, and without any other contact of the two than a stated pair."""
+    declared, base = declared_collision(scenario), scenario.base_model
+    spec = mujoco.MjSpec.from_file(str(scenario.mjcf))
+    bodies = [base.body(base.geom_bodyid[base.geom(name).id]).name for name in (declared.striker, declared.struck)]
+    spec.add_exclude(bodyname1=bodies[0], bodyname2=bodies[1])
+    spec.add_sensor(
+        type=mujoco.mjtSensor.mjSENS_GEOMDIST,
+        objtype=mujoco.mjtObj.mjOBJ_GEOM,
+        objname=declared.striker,
+        reftype=mujoco.mjtObj.mjOBJ_GEOM,
+        refname=declared.struck,
+        cutoff=_SEEN_FROM_M,
+    )
+    model = spec.compile()
+    for option in ("timestep", "cone", "integrator", "tolerance"):  # what `structured` may have chosen
+        setattr(model.opt, option, getattr(base.opt, option))
+    model.pair_dim[:], model.geom_condim[:] = base.pair_dim, base.geom_condim
+    return replace(scenario, base_model=model)
+
+
+def _pairs(scenario: Scenario) -> np.ndarray:
+    """Places of the contact pairs that the MJCF states for the two geoms."""
+    declared, model = declared_collision(scenario), scenario.base_model
+    wanted = sorted(model.geom(name).id for name in (declared.striker, declared.struck))
+    return np.flatnonzero(
+        (np.sort(np.column_stack([model.pair_geom1, model.pair_geom2]), axis=1) == wanted).all(axis=1)
+    )
+
+
+def check_same_block(scenario: Scenario, declared: Shape, known: Shape) -> None:
+    """Refuse a surrogate of another block than the scenario declares."""
+    if len(declared.outline) != len(known.outline) or float(known.distances(declared.outline).max()) > _SAME_M:
+        raise CalibrationError(
+            got=f"a surrogate of '{known.name}'",
+            expected=f"one of '{declared.name}', which the scenario declares as the struck block",
+            where=f"scenario {scenario.name}",
+            next_step="Adapt a surrogate of this scenario: `rsr calibrate --method clash`.",
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,7 +13,8 @@ from rsr.clash.adaptation import Adapted
 from rsr.clash.bases import surrogate_base
 from rsr.clash.generate import shape_card, shape_from
 from rsr.clash.identification import Identified
-from rsr.clash.prediction import Corrected
+from rsr.clash.law import ImpactLaw
+from rsr.clash.prediction import Blended, Corrected
 from rsr.clash.presets import Preset
 from rsr.clash.residual import Residual, Seen
 from rsr.clash.sliding import SlidingModel
@@ -21,7 +23,9 @@ from rsr.errors import CalibrationError
 from rsr.files import DAMAGED, read_arrays, read_json, write_arrays, write_json
 from rsr.scenarios.strike import PARAMETERS
 
-VERSION = 1
+VERSION = 2
+_MEMBERS = ("surrogate", "law")
+_LAW = ("restitution", "restitution_fall", "friction", "ground_s", "ground_friction")
 
 
 def save_surrogate(folder: Path, surrogate: Surrogate, evidence: dict[str, float] | None = None) -> None:
@@ -47,16 +51,21 @@ def load_surrogate(folder: Path) -> Surrogate:
 def save_adapted(folder: Path, model: Adapted) -> None:
     """Write the surrogate, `adapted.json` and `adapted.npz`: all that a prediction needs."""
     save_surrogate(folder, model.surrogate)
-    residual = model.collision.residual
-    arrays = {name: getattr(residual.known, name) for name in Seen.__annotations__}
-    write_arrays(folder / "adapted.npz", arrays | {"residuals": residual.residuals, "mixture": residual.mixture})
+    arrays, residuals = {"weights": model.collision.weights}, {}
+    for name, member in zip(_MEMBERS, model.collision.members, strict=True):
+        residual = member.residual
+        columns = {column: getattr(residual.known, column) for column in Seen.__annotations__}
+        columns |= {"residuals": residual.residuals, "mixture": residual.mixture}
+        arrays |= {f"{name}.{column}": values for column, values in columns.items()}
+        residuals[name] = {key: getattr(residual, key) for key in ("mirrored", "evidence", "widening")}
+    write_arrays(folder / "adapted.npz", arrays)
     card = {
         "version": VERSION,
         "parameters": PARAMETERS.mapping(model.identified.values),
         "parameter_spread": PARAMETERS.mapping(model.identified.spread),
         "loss": model.identified.loss,
-        "mirrored": residual.mirrored,
-        "widening": residual.widening,
+        "law": {name: getattr(model.law, name) for name in _LAW},
+        "residuals": residuals,
         "sliding": None if model.sliding is None else asdict(model.sliding),
     }
     write_json(folder / "adapted.json", card)
@@ -66,8 +75,8 @@ def load_adapted(folder: Path) -> Adapted:
     surrogate = load_surrogate(folder)
     try:
         card, arrays = read_json(folder / "adapted.json"), read_arrays(folder / "adapted.npz")
-        known = Seen(*(arrays[name] for name in Seen.__annotations__))
-        residual = Residual(known, arrays["residuals"], card["mirrored"], arrays["mixture"], card["widening"])
+        residuals = [_residual(_under(arrays, name), card["residuals"][name]) for name in _MEMBERS]
+        law = ImpactLaw(surrogate.shape, **card["law"])
         values, spread = (
             np.array([card[key][name] for name in PARAMETERS.names]) for key in ("parameters", "parameter_spread")
         )
@@ -75,8 +84,19 @@ def load_adapted(folder: Path) -> Adapted:
         identified = Identified(values, card["loss"], spread)
     except DAMAGED as error:
         raise _damaged(folder, error, "adapted.json and adapted.npz", "adapt") from error
-    collision = Corrected(surrogate.shape, surrogate_base(surrogate, values), residual)
-    return Adapted(surrogate, identified, collision, sliding)
+    bases = (surrogate_base(surrogate, values), law)
+    members = tuple(Corrected(surrogate.shape, base, residual) for base, residual in zip(bases, residuals, strict=True))
+    return Adapted(surrogate, identified, law, Blended(members, arrays["weights"]), sliding)
+
+
+def _residual(arrays: dict[str, np.ndarray], card: dict[str, Any]) -> Residual:
+    known = Seen(*(arrays[name] for name in Seen.__annotations__))
+    return Residual(known, arrays["residuals"], card["mirrored"], arrays["mixture"], card["evidence"], card["widening"])
+
+
+def _under(arrays: dict[str, np.ndarray], name: str) -> dict[str, np.ndarray]:
+    """Those of one member."""
+    return {key.removeprefix(f"{name}."): values for key, values in arrays.items() if key.startswith(f"{name}.")}
 
 
 def _damaged(folder: Path, error: Exception, files: str, command: str) -> CalibrationError:

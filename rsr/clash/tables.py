@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from rsr.errors import SessionError
+from rsr.files import write_bytes
 from rsr.scenarios.strike import RecordedStrikes, Shape, Strikes
 
 COLUMNS = {
@@ -59,11 +61,12 @@ def write_strikes(path: Path, recorded: RecordedStrikes) -> None:
         values.append(recorded.rest)
         names += REST_COLUMNS
     table = pa.table(dict(zip(names, np.hstack(values).T, strict=True)))
-    path.parent.mkdir(parents=True, exist_ok=True)
+    buffer = io.BytesIO()
     if path.suffix == ".parquet":
-        pyarrow.parquet.write_table(table, path)
+        pyarrow.parquet.write_table(table, buffer)
     else:
-        pyarrow.csv.write_csv(table, path)
+        pyarrow.csv.write_csv(table, buffer)
+    write_bytes(path, buffer.getvalue())
 
 
 def _columns(path: Path) -> dict[str, np.ndarray]:

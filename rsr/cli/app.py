@@ -11,6 +11,7 @@ from rsr.cli.checking import check
 from rsr.cli.clash import clash
 from rsr.cli.converting import convert
 from rsr.cli.deploying import deploy, export, recover
+from rsr.cli.gnn import gnn
 from rsr.cli.groups import later
 from rsr.cli.ingesting import ingest
 from rsr.cli.lab import approve, doctor, drift
@@ -38,6 +39,7 @@ COMMANDS: tuple[Callable[..., int], ...] = (
     recover,
     data,
     clash,
+    gnn,
     drift,
     approve,
     doctor,

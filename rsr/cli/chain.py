@@ -14,7 +14,8 @@ from rsr import progress
 from rsr.cli.screen import hint, say, show
 from rsr.errors import ConfigError, WorkspaceError
 from rsr.reports import chain_table, is_simulated, read_rows, verdict_sentence
-from rsr.steps import TABLE, run_step
+from rsr.reports.tuning import tuning_table
+from rsr.steps import TABLE, run_step, table_of
 from rsr.workspace import CHAIN_FILE, Workspace
 
 Folder = Annotated[Path | None, arg(metavar="DIR", help_behavior_hint="")]
@@ -36,6 +37,8 @@ def status(workspace: Folder = None, json: Annotated[bool, arg(help_behavior_hin
     rows = read_rows(found)
     if json:
         say(json_format.dumps(rows, indent=1))
+    elif rows and table_of(found.settings()) is not TABLE:
+        show(tuning_table(rows))
     elif rows:
         show(chain_table(rows, is_simulated(found)))
         say(f"Iteration {rows[-1]['iteration']}: {verdict_sentence(rows, is_simulated(found))}")
@@ -54,13 +57,15 @@ def step(
     """Run one step of an iteration; this is what dvc.yaml calls. Leaves a receipt in receipts/.
 
     Args:
-        name: start (iteration 0 only), collect, tune, infogap, retrain, evaluate or report.
+        name: start (iteration 0 only), collect, tune, infogap, retrain, evaluate or report; in a campaign of CLASH
+            strikes and surrogate (iteration 0 only), collect, adapt, evaluate, aim or report; in one that learns a
+            simulator prior (iteration 0 only), collect, identify, scale, train, finetune, evaluate or report.
         iteration: its number in the chain.
         workspace: the campaign's folder; by default the current one or the nearest above it.
     """
     found = _workspace(workspace)
     with progress.bar(f"{name} {iteration}") as advance:
-        run_step(found, name, iteration, advance)
+        run_step(found, name, iteration, advance, table_of(found.settings()))
     return 0
 
 
@@ -137,6 +142,8 @@ def _last_evaluated(workspace: Workspace) -> int:
 def _outlook(workspace: Workspace) -> Iterator[str]:
     """Say what is missing and what comes next."""
     chain = workspace.chain()
+    if workspace.alert_path.exists():
+        yield f"Alert: {workspace.alert_path.read_text().strip()}"
     if workspace.waiting_path.exists():
         yield f"Waiting: {workspace.waiting_path.read_text().strip()}"
     if not chain:
@@ -155,10 +162,13 @@ def _loop(workspace: Workspace, iterations: int) -> str:
     """The command that brings this workspace to so many iterations, from the current folder."""
     here = Path.cwd()
     elsewhere = "" if workspace.root == here else f" --workspace {os.path.relpath(workspace.root, here)}"
-    return f"{_LOOP}{elsewhere} --iterations {iterations}"
+    settings = workspace.settings()
+    flow = next((f"python -m flows.{name}" for name in ("clash", "gnn") if getattr(settings, name)), _LOOP)
+    return f"{flow}{elsewhere} --iterations {iterations}"
 
 
 def _open_steps(workspace: Workspace, iteration: int) -> list[str]:
     """Name the steps of which a result is not there, in the order of the loop."""
-    steps = (TABLE.collect, *(stage for stage in TABLE.stages if stage.foreach))
+    table = table_of(workspace.settings())
+    steps = (table.collect, *(stage for stage in table.stages if stage.foreach))
     return [each.name for each in steps if not all(path.exists() for path in each.outputs(workspace, iteration))]

@@ -1,9 +1,9 @@
-"""Commands: simulate strikes, distil a surrogate from them, adapt it to recorded ones."""
+"""Commands: simulate strikes, distil a surrogate from them, adapt it to recorded ones, learn to push with it."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from tyro.conf import arg
 
@@ -101,4 +101,60 @@ def adapt(
     return 0
 
 
-clash = group("clash", "Model collisions: `clash data`, `clash train`, `clash adapt`.", (data, train, adapt))
+def push(
+    adapted: _DIR,
+    out: _DIR,
+    simulator: Annotated[Literal["hybrid", "mujoco"], arg(metavar="S")] = "hybrid",
+    steps: _N = 12_288,
+    strikes: _N = 5,
+    reward: Annotated[str, arg(metavar="R")] = "progress",
+    trials: _N = 50,
+    seed: _N = 0,
+    json: Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="")] = None,
+) -> int:
+    """Learn to push a block along routes, strike by strike, with soft actor-critic; a minute or less in the hybrid.
+
+    Args:
+        adapted: folder of `rsr clash adapt`, from strikes that say where the block came to rest.
+        out: folder for the policy, its picture and its figures.
+        simulator: hybrid, or mujoco: MuJoCo with the identified parameters, for comparison.
+        steps: strikes to learn from.
+        strikes: on each segment, at most.
+        reward: progress, or literal: the paper's Table V, under which waiting pays.
+        trials: on each route, in the simulator that was trained in.
+        seed: of everything random; equal seeds give equal policies.
+        json: also write the figures to this file.
+    """
+    from rsr.clash import load_adapted
+    from rsr.clash.hybrid import HybridStrikes
+    from rsr.clash.routes import ROUTES
+    from rsr.clash.segment import SegmentTask
+    from rsr.clash.sequence import push_routes
+    from rsr.clash.sequence_training import PushSettings, push_figures, train_push
+    from rsr.files import write_bytes, write_json
+    from rsr.reports.pushing import push_picture, push_table
+    from rsr.simulators.strike_rollouts import FastRollout
+
+    model = load_adapted(adapted)
+    rollouts = HybridStrikes(model) if simulator == "hybrid" else FastRollout(model.shape, model.identified.values)
+    task = SegmentTask(model.shape, most_strikes=strikes, reward=reward)
+    with progress.bar(f"policy in {simulator}") as advance:
+        trained = train_push(task, rollouts, PushSettings(train_steps=steps), seed, advance)
+    pushed = push_routes(trained.policy, tuple(ROUTES.values()), rollouts, trials, seed)
+    trained.policy.save(out)
+    figures = push_figures(trained, pushed) | {"simulator": simulator}
+    for path in [out / "push.json", *([] if json is None else [json])]:
+        write_json(path, figures)
+    write_bytes(out / "push.png", push_picture(task, pushed, {simulator: trained.checkpoints}))
+    show(push_table(pushed, f"in {simulator}, {trials} trials a route"))
+    say(f"{out}: best of {len(trained.checkpoints)} checkpoints, trained in {trained.seconds:.0f} s")
+    if trained.collapsed:
+        hint("the training collapsed later on: try another seed, or fewer steps")
+    return 0
+
+
+clash = group(
+    "clash",
+    "Model collisions: `clash data`, `clash train`, `clash adapt`, and `clash push` along routes.",
+    (data, train, adapt, push),
+)

@@ -20,6 +20,32 @@ import psutil
 _LEAST_FREE_GB = 2.0
 _OLDEST_PYTHON = (3, 11)
 _TOGETHER = ("mujoco", "mujoco-mjx")
+_PUBLIC = {
+    "MUJOCO_GL",
+    "PREFECT_API_URL",
+    "PREFECT_HOME",
+    "PREFECT_PROFILE",
+    "RSR_BATCH",
+    "RSR_CLUSTER",
+    "RSR_ENGINE",
+    "RSR_PROJECT",
+    "RSR_WORKERS",
+}
+"""Variables whose values are shown; any other may hold a secret."""
+_SECRET_KEYS = {
+    "access_key_id",
+    "account_key",
+    "client_secret",
+    "connection_string",
+    "gdrive_client_secret",
+    "oss_key_secret",
+    "password",
+    "sas_token",
+    "secret_access_key",
+    "session_token",
+    "token",
+}
+"""Options of a DVC remote that are secrets."""
 _SHOWN = ("mujoco", "jax", "torch", "stable-baselines3", "prefect", "dvc")
 
 
@@ -41,6 +67,7 @@ def of_machine(folder: Path) -> Iterator[Finding]:
     yield _space(folder)
     yield Finding("good", "processors", f"{os.cpu_count()}, {psutil.virtual_memory().total / 2**30:.0f} GiB of memory")
     yield _server()
+    yield from _environment()
 
 
 def of_workspace(root: Path) -> Iterator[Finding]:
@@ -53,7 +80,21 @@ def of_workspace(root: Path) -> Iterator[Finding]:
     yield Finding("good", "workspace", str(root))
     yield _holder(root)
     yield _remote(root)
+    yield from _secrets_in_git(root)
     yield from _git_locks(root)
+    yield from _dvc_locks(root)
+
+
+def of_hashes(root: Path) -> Iterator[Finding]:
+    """Read everything that a campaign recorded and computed; what disagrees with DVC's notes, one finding each."""
+    from rsr.steps.verification import verify
+    from rsr.workspace import Workspace
+
+    wrong = verify(Workspace(root))
+    remedy = "Results: delete the file, run the loop. Recordings, cache: delete the file, `dvc pull`."
+    yield from (Finding("bad", "hash", words, remedy) for words in wrong)
+    if not wrong:
+        yield Finding("good", "hashes", "all as recorded")
 
 
 def _python() -> Finding:
@@ -107,10 +148,25 @@ def _server() -> Finding:
     try:
         socket.create_connection((parts.hostname or "", parts.port or 4200), timeout=3).close()
     except OSError as error:
-        return Finding("bad", "Prefect's server", f"{address}: {error}", "Start it: `make serve`.")
+        return Finding("bad", "Prefect's server", f"{_open(address)}: {error}", "Start it: `make serve`.")
     if parts.hostname in {"127.0.0.1", "localhost", "::1"}:
-        return Finding("good", "Prefect's server", address)
-    return Finding("note", "Prefect's server", address, "Not on this machine: see that only the lab can reach it.")
+        return Finding("good", "Prefect's server", _open(address))
+    remedy = "Not on this machine: see that only the lab can reach it."
+    return Finding("note", "Prefect's server", _open(address), remedy)
+
+
+def _environment() -> Iterator[Finding]:
+    """Settings of ours and of Prefect's that are in force here; of those that may be secrets, that they are set."""
+    ours = sorted(name for name in os.environ if name.startswith(("RSR_", "PREFECT_", "MUJOCO_GL")))
+    words = [f"{name}={_open(os.environ[name])}" if name in _PUBLIC else f"{name} is set" for name in ours]
+    if words:
+        yield Finding("good", "environment", ", ".join(words))
+
+
+def _open(address: str) -> str:
+    """An address as it may be shown: without the name and password that it may hold."""
+    parts = urlsplit(address)
+    return address.replace(f"{parts.netloc.rpartition('@')[0]}@", "") if "@" in parts.netloc else address
 
 
 def _holder(root: Path) -> Finding:
@@ -136,9 +192,36 @@ def _remote(root: Path) -> Finding:
     place = (root / ".dvc" / address).resolve()
     if "://" not in address and not place.exists():
         return Finding("note", "DVC remote", f"{name}: {place} is not there", "It is made by the first push.")
-    return Finding("good", "DVC remote", f"{name}: {address}")
+    return Finding("good", "DVC remote", f"{name}: {_open(address)}")
+
+
+def _secrets_in_git(root: Path) -> Iterator[Finding]:
+    """Credentials belong into .dvc/config.local; .dvc/config goes wherever the campaign goes."""
+    config = configparser.ConfigParser()
+    config.read(root / ".dvc" / "config")
+    for section in config.sections():
+        found = [key for key in config[section] if key in _SECRET_KEYS]
+        if "@" in urlsplit(config.get(section, "url", fallback="")).netloc.replace("git@", ""):
+            found.append("url")
+        for key in found:
+            remedy = "`dvc remote modify --local` keeps it out of git; change the secret, which git has seen."
+            yield Finding("bad", "secrets", f".dvc/config, {section}: {key}", remedy)
 
 
 def _git_locks(root: Path) -> Iterator[Finding]:
     for path in sorted((root / ".git").glob("*.lock")):
         yield Finding("note", "git", f"{path.name} is there", "The next run removes it, unless git is at work.")
+
+
+def _dvc_locks(root: Path) -> Iterator[Finding]:
+    """Whom DVC waits for: it notes each process beside what that reads or writes."""
+    try:
+        held = json.loads((root / ".dvc" / "tmp" / "rwlock").read_text())
+        entries = [*held.get("read", {}).values(), *([each] for each in held.get("write", {}).values())]
+        holders = {(int(who["pid"]), str(who["cmd"])) for each in entries for who in each}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return
+    for pid, command in sorted(holders):
+        alive = psutil.pid_exists(pid)
+        remedy = "Wait for it." if alive else "It is dead; the next run drops its lock."
+        yield Finding("note", "DVC", f"process {pid} ({command}) holds files", remedy)

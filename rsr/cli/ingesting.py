@@ -11,7 +11,7 @@ from tyro.conf import Positional, arg
 
 from rsr import progress
 from rsr.cli.screen import hint, say
-from rsr.errors import ConfigError
+from rsr.errors import ConfigError, Refused
 
 if TYPE_CHECKING:
     from rsr.sessions.guessing import Question
@@ -32,6 +32,8 @@ def ingest(
     robot: Annotated[str | None, _Optional] = None,
     keep: Literal["copy", "hash"] = "copy",
     simulated: Annotated[bool, arg(help_behavior_hint="")] = False,
+    largest_mb: Annotated[int, arg(metavar="N")] = 1024,
+    quarantine: Annotated[Path | None, arg(metavar="DIR", help_behavior_hint="")] = None,
 ) -> int:
     """Turn recordings (bags, MCAP, LeRobot, HDF5, CSV, parquet, npz, ...) into a session, guessing what can be guessed.
 
@@ -47,12 +49,16 @@ def ingest(
         robot: for the card: which one it was.
         keep: copy the raw files into the session's folder, or only note their checksums.
         simulated: say on the card that a simulator recorded this.
+        largest_mb: how large the sources may be together, unpacked, in 2**20 bytes.
+        quarantine: where a source is moved that could run code, fill the disk, or is not what it says it is; by default
+            a folder quarantine/ beside it. The reason stands there in a text file.
     """
     from rsr.scenarios import load_scenario
     from rsr.scenarios.targets import target_of
     from rsr.sessions.ingest import Origin
     from rsr.sessions.ingest import ingest as run
     from rsr.sessions.mapping import read_lines, write_mapping
+    from rsr.sessions.screening import Limits
 
     _at_least_one(sources)
     loaded = load_scenario(scenario)
@@ -73,12 +79,15 @@ def ingest(
                 name=name,
                 origin=origin,
                 keep=keep,
+                limits=Limits(largest_mb),
                 ask=ask,
                 say=hint,
                 advance=advance,
             )
     except ConfigError as error:
         raise _with_file(error, file) from error
+    except Refused as error:
+        raise _set_aside(error, sources, quarantine) from error
     write_mapping(file, found.mapping)
     _tell(found, file, scenario)
     return 0
@@ -115,6 +124,16 @@ def _ask(question: Question) -> Any:
 def _with_file(error: ConfigError, file: Path) -> ConfigError:
     next_step = error.next_step.replace("the file that you name with --map", str(file))
     return ConfigError(got=error.got, expected=error.expected, where=error.where, next_step=next_step)
+
+
+def _set_aside(error: Refused, sources: tuple[Path, ...], folder: Path | None) -> Refused:
+    """Move the source that was refused out of the way; the others stay."""
+    from rsr.sessions.quarantine import quarantine
+
+    source = next((each for each in sources if error.where.startswith((str(each), str(each.resolve())))), sources[0])
+    moved = quarantine(source, error, folder)
+    next_step = f"Nothing was stored; the source is now {moved}. {error.next_step}"
+    return Refused(got=error.got, expected=error.expected, where=error.where, next_step=next_step)
 
 
 def _tell(found: Ingested, file: Path, scenario: str) -> None:

@@ -65,11 +65,12 @@ def approve(
     return 0
 
 
-def doctor(workspace: Folder = None) -> int:
+def doctor(workspace: Folder = None, deep: Annotated[bool, arg(help_behavior_hint="")] = False) -> int:
     """Examine this machine, and the workspace if there is one: versions, space, locks, remote. Exit code 1 if ill.
 
     Args:
         workspace: the campaign's folder; by default the current one or the nearest above it, if any.
+        deep: also read every recording and result, and compare its hash with what DVC noted.
     """
     from rsr.cli import examination
 
@@ -77,6 +78,7 @@ def doctor(workspace: Folder = None) -> int:
     findings = [*examination.of_machine(folder or Path.cwd())]
     if folder is not None:
         findings += examination.of_workspace(folder)
+        findings += examination.of_hashes(folder) if deep else ()
     table = Table("", "what", "found", "what to do")
     for finding in findings:
         mark = {"good": "[green]good[/]", "note": "[yellow]note[/]", "bad": "[red]bad[/]"}[finding.state]

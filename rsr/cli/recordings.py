@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -12,15 +12,13 @@ from tyro.conf import arg
 
 from rsr import progress
 from rsr.cli.comparing import compare_methods
+from rsr.cli.judging import figures_of, show_figures
 from rsr.cli.screen import say, show
 from rsr.errors import ConfigError
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from rsr.calibration import Calibration
     from rsr.scenarios import Scenario
-    from rsr.scenarios.metrics import StartName
     from rsr.sessions import Session
 
 Name = Annotated[str, arg(metavar="S")]
@@ -34,12 +32,13 @@ def calibrate(
     scenario: Name,
     sessions: Folders,
     out: Folder,
-    method: Annotated[str, arg(metavar="M")] = "cmaes",
-    episodes: Count = 32,
+    method: Annotated[str, arg(metavar="M")] = "mjx",
+    episodes: Annotated[int | None, arg(metavar="N", help_behavior_hint="")] = None,
     seed: Count = 0,
     sensitivity: Annotated[Literal["auto", "mjx", "differences"], arg(metavar="HOW", help_behavior_hint="")] = "mjx",
     bootstrap: Count = 0,
     structure: Annotated[bool, arg(help_behavior_hint="")] = False,
+    base: OptionalFolder = None,
 ) -> int:
     """Fit the simulator's parameters to recordings, judged on episodes that the fit never sees.
 
@@ -47,29 +46,35 @@ def calibrate(
         scenario: a built-in scenario such as push_cube, or the path of a scenario's YAML file.
         sessions: folders of stored sessions.
         out: folder for the calibration.
-        method: cmaes or sysid or mjx or adam, or all: each of them, in a table and a figure.
-        episodes: how many to fit, drawn by seed, half of all at most; the others judge.
+        method: mjx or cmaes or sysid or adam, or all: each of them, in a table and a figure. Or clash, which adapts a
+            surrogate of collisions to strikes, for scenarios that declare a collision; or gnn, which learns a simulator
+            of free bodies in contact.
+        episodes: how many to fit, drawn by seed, half of all at most, 32 by default; the others judge. With clash: the
+            first strikes, 10 by default; where hardly any are left to judge, each is judged in turn.
         seed: of everything random.
         sensitivity: how mjx and adam differentiate: auto (says what it picked), mjx or differences.
         bootstrap: refit so many resamples of the episodes, to check the intervals and to widen those too narrow.
         structure: let the choices race that the scenario's file leaves open, such as the friction cone.
+        base: with clash: folder of a surrogate, such as `rsr clash train` makes; by default one is made in out/base.
     """
-    from rsr.calibration import calibrator, save_calibration, start_prior
+    from rsr.calibration import start_prior
     from rsr.config import parse_config
     from rsr.scenarios import load_scenario
+    from rsr.steps.methods import check_method, tune_into
 
+    if episodes is None:
+        episodes = 10 if method == "clash" else 32
     tune = {"fit_episodes": episodes, "sensitivity": sensitivity, "bootstrap": bootstrap, "structure": structure}
     everything = method == "all"
     options = {"seed": seed, "tune": tune if everything else {"method": method, **tune}}
     settings = parse_config(options, where="command line")
-    fitting = calibrator(settings.tune)
+    check_method(settings.tune.method)
     loaded = load_scenario(scenario)
     recorded = read_sessions(loaded, sessions)
     if everything:
         return compare_methods(loaded, recorded, settings.tune, settings.seed, out)
     with progress.bar("calibrate") as advance:
-        calibration = fitting.fit(loaded, recorded, start_prior(loaded), settings.seed, advance)
-    save_calibration(calibration, out)
+        calibration = tune_into(out, loaded, recorded, start_prior(loaded), settings, settings.seed, advance, base)
     _show_calibration(calibration)
     say(str(out))
     return 0
@@ -100,8 +105,8 @@ def evaluate(
     session = _joined(read_sessions(loaded, sessions))
     judged = calibration_of(loaded, calibration)
     chosen = _held_out(judged, len(session.episodes)) if held_out else tuple(range(len(session.episodes)))
-    figures = _figures(loaded, session, judged, chosen, loaded.evaluation.start(start))
-    _show_figures(figures, len(chosen))
+    figures = figures_of(loaded, session, judged, calibration, chosen, loaded.evaluation.start(start))
+    show_figures(figures, len(chosen))
     if json is not None:
         best = figures["calibration" if judged else "nominal"]
         notes = {"scenario": loaded.name, "start": loaded.evaluation.start(start), "episodes": len(chosen)}
@@ -174,50 +179,6 @@ def _held_out(calibration: Calibration | None, count: int) -> tuple[int, ...]:
             next_step="Name the same sessions in the same order, or leave --held-out away.",
         )
     return evidence.held_out
-
-
-def _figures(
-    scenario: Scenario, session: Session, calibration: Calibration | None, chosen: Sequence[int], start: StartName
-) -> dict[str, dict[str, float]]:
-    """The gap and the scenario's own metrics: "nominal" or "calibration" -> name -> figure.
-
-    Where sensors are wrong, figures are of what is left once they are put right, and further ones `as_recorded`.
-    """
-    from rsr.scenarios import structured
-
-    candidates = {"nominal": (scenario, scenario.space.nominal)}
-    if calibration is not None:
-        values = {name: estimate.value for name, estimate in calibration.estimates.items()}
-        candidates["calibration"] = structured(scenario, calibration.structure), scenario.space.vector(values)
-    return {name: _judged(each, session, params, chosen, start) for name, (each, params) in candidates.items()}
-
-
-def _judged(
-    scenario: Scenario, session: Session, params: np.ndarray, chosen: Sequence[int], start: StartName
-) -> dict[str, float]:
-    from rsr.calibration import channel_rms, replay
-    from rsr.scenarios.zeros import zeroed
-    from rsr.simulators import MujocoSimulator, evaluate_recording, put_right
-
-    with MujocoSimulator(scenario) as simulator:
-        episodes = put_right(scenario, simulator, [session.episodes[index] for index in chosen], params)
-        errors = channel_rms(scenario, episodes, replay(scenario, simulator, episodes, params))
-        figures = {"gap": errors[scenario.gap_channel]}
-        for suffix, as_recorded in (("", False), ("_as_recorded", True)):
-            if not as_recorded or scenario.shifts or zeroed(scenario):
-                judged = evaluate_recording(scenario, session, params, start, chosen, simulator, as_recorded)
-                figures |= {f"{each.name}{suffix}": judged[each.name] for each in scenario.evaluation.metrics}
-    return figures
-
-
-def _show_figures(figures: Mapping[str, Mapping[str, float]], count: int) -> None:
-    table = Table(title=f"{count} episodes, replayed open loop", title_justify="left")
-    table.add_column("figure")
-    for name in figures:
-        table.add_column(name, justify="right")
-    for name in figures["nominal"]:
-        table.add_row(name, *(f"{found[name]:.4g}" for found in figures.values()))
-    show(table)
 
 
 def _show_calibration(calibration: Calibration) -> None:

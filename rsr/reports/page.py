@@ -45,10 +45,11 @@ def render_report(workspace: Workspace, iteration: int, advance: Advance = ignor
     for index, section in enumerate(SECTIONS):
         sections.append(section(data))
         advance((index + 1) / len(SECTIONS), sections[-1].title)
-    return _template().render(data=data, sections=sections, title=f"Iteration {iteration} · {data.scenario.name}")
+    return page_template().render(data=data, sections=sections, title=f"Iteration {iteration} · {data.scenario.name}")
 
 
 @cache
-def _template() -> Template:
+def page_template() -> Template:
+    """The frame of a report: header, navigation, sections."""
     environment = Environment(loader=PackageLoader("rsr.reports"), autoescape=True, undefined=StrictUndefined)
     return environment.get_template("page.html")

@@ -14,7 +14,8 @@ from rsr.reports._drawing import AFTER, ALONG_X, ALONG_Y, PRIOR, REAL, RETRAINED
 from rsr.scenarios.strike import Shape
 
 _WORDS = {
-    "adapted": "adapted surrogate",
+    "adapted": "adapted (surrogate and law)",
+    "surrogate_residual": "surrogate and residual",
     "identified": "surrogate, identified only",
     "finetuned": "surrogate, fine-tuned, gated",
     "paper": "CLASH recipe as stated",
@@ -27,6 +28,11 @@ _WORDS = {
     "untrained": "network without simulation",
     "untrained_normalised": "same, block's frame",
 }
+
+
+def method_name(name: str) -> str:
+    """A method in words."""
+    return _WORDS.get(name, name)
 
 
 def strike_picture(shape: Shape, comparison: Comparison, curve: Mapping[int, float]) -> bytes:
@@ -48,14 +54,14 @@ def comparison_table(comparison: Comparison) -> Table:
     for judged in sorted(comparison.methods, key=lambda judged: -judged.accuracy):
         inside = "" if judged.inside is None else f"{judged.inside:.0%}"
         figures = f"{judged.accuracy:.0%}", f"{judged.raw_accuracy:.0%}", f"{np.median(judged.errors):.1%}", inside
-        table.add_row(_WORDS[judged.name], *figures)
+        table.add_row(method_name(judged.name), *figures)
     return table
 
 
 def _bars(axes: Axes, comparison: Comparison) -> None:
     ordered = sorted(comparison.methods, key=lambda judged: judged.accuracy)
     colours = [AFTER if judged.name == "adapted" else PRIOR for judged in ordered]
-    axes.barh([_WORDS[judged.name] for judged in ordered], [judged.accuracy for judged in ordered], color=colours)
+    axes.barh([method_name(judged.name) for judged in ordered], [judged.accuracy for judged in ordered], color=colours)
     for place, judged in enumerate(ordered):
         axes.annotate(
             f"{judged.accuracy:.2f}", (judged.accuracy, place), xytext=(3, -3), textcoords="offset points", fontsize=8

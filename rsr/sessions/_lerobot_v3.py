@@ -20,7 +20,7 @@ CARD_FILE = "meta/rsr_card.json"
 CHECKSUM_FILE = "meta/rsr_checksums.json"
 DATA_FILE = "data/chunk-000/file-000.parquet"
 _EPISODES_FILE = "meta/episodes/chunk-000/file-000.parquet"
-_INFO_FILE = "meta/info.json"
+INFO_FILE = "meta/info.json"
 _STATS_FILE = "meta/stats.json"
 _TASKS_FILE = "meta/tasks.parquet"
 
@@ -54,7 +54,7 @@ def encode(session: Session) -> dict[str, bytes]:
     return {
         DATA_FILE: _parquet(pa.table({name: _to_arrow(values) for name, values in columns.items()}), lengths),
         CARD_FILE: encode_card(session),
-        _INFO_FILE: to_json(_info(session, lengths)),
+        INFO_FILE: to_json(_info(session, lengths)),
         _STATS_FILE: to_json({name: _statistics(values) for name, values in columns.items()}),
         _TASKS_FILE: _parquet(_tasks(session.card.scenario), [1]),
         _EPISODES_FILE: _parquet(_episodes(session, columns, lengths), [len(lengths)]),
@@ -96,6 +96,12 @@ def decode_data(
     )
 
 
+def summary(session: Session) -> dict[str, Any]:
+    """What the dataset's description tells of its content: whoever changes one of the two forgets the other."""
+    info = _info(session, [len(episode) for episode in session.episodes])
+    return {aspect: info[aspect] for aspect in ("robot_type", "total_episodes", "total_frames", "fps", "features")}
+
+
 def to_json(document: Any) -> bytes:
     return (json.dumps(document, indent=1, allow_nan=False) + "\n").encode()
 
@@ -130,6 +136,8 @@ def _to_arrow(values: np.ndarray) -> pa.Array:
 
 def _to_numpy(column: pa.ChunkedArray, width: int) -> np.ndarray:
     flat = column.combine_chunks() if width == 1 else column.combine_chunks().flatten()
+    if len(flat) != len(column) * width:
+        raise ValueError(f"{len(flat) / max(len(column), 1):g} columns where the card says {width}")
     return np.array(flat.to_numpy(zero_copy_only=False), float).reshape(len(column), width)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,13 @@ from rsr.sessions.checks import find_problems
 from rsr.sessions.guessing import Proposal, Question, Target, propose
 from rsr.sessions.importers.contract import Recording
 from rsr.sessions.importers.formats import open_recording
+from rsr.sessions.intake import check_stored, taken_in
 from rsr.sessions.mapping import Mapping as ChannelMapping
 from rsr.sessions.mapping import check_lines, merged, parse_mapping, plain, to_yaml
 from rsr.sessions.model import Card, Channel, Episode, Session
 from rsr.sessions.raw_files import MAPPING_FILE, SOURCE_FILE, Keep, RawFile, describe, made_from, raw_files
-from rsr.sessions.storage import write_session
+from rsr.sessions.screening import Limits
+from rsr.sessions.storage import is_session, write_session
 
 Ask = Callable[[Question], Any]
 """Ask a person; returns the answer as a plain value."""
@@ -64,6 +67,7 @@ def ingest(
     name: str | None = None,
     origin: Origin | None = None,
     keep: Keep = "copy",
+    limits: Limits | None = None,
     ask: Ask | None = None,
     say: Callable[[str], None] = lambda text: None,
     advance: Advance = ignore,
@@ -74,6 +78,7 @@ def ingest(
         sources: files or folders of one format, episodes in this order.
         given: lines of a mapping that are settled already.
         name: of the session; by default the next free `session-NNN`.
+        limits: how large the sources may be.
         keep: `copy` the raw files into the session's folder, or only their checksums.
         ask: asks a person what cannot be guessed; without it such questions are an error that lists the lines to add.
         say: is told each guess.
@@ -81,18 +86,23 @@ def ingest(
     Raises:
         SessionError: nothing usable could be read, or what was read does not fit the scenario.
         ConfigError: the mapping is wrong, or lacks lines that only the lab can give.
+        Refused: a source is not safe to be read, or a stored session that is not what it says it is.
 
     Example:
         >>> ingest([Path("run.csv")], target, Path("data"))  # doctest: +SKIP
     """
-    opened: list[Recording] = []
-    try:
+    with ExitStack() as held:
+        sources = held.enter_context(taken_in(sources, limits or Limits()))
+        opened: list[Recording] = []
         for source in sources:
-            opened.append(open_recording(Path(source), format or (given or {}).get("format")))
-            advance(0.1 * len(opened) / len(sources), f"opened {Path(source).name}")
+            if is_session(source):
+                check_stored(source)
+            opened.append(open_recording(source, format or (given or {}).get("format")))
+            held.callback(opened[-1].close)
+            advance(0.1 * len(opened) / len(sources), f"opened {source.name}")
         _check_alike(opened)
         mapping, said = settle(opened[0], target, given or {}, ask, say)
-        files = raw_files([Path(source) for source in sources])
+        files = raw_files(sources)
         advance(0.2, "hashed")
         folder = _stored(Path(root), target.scenario, files)
         if folder is not None and name is None:
@@ -104,9 +114,6 @@ def ingest(
         _check(session, target, mapping)
         folder = write_session(Path(root), session, _beside(files, keep, mapping, opened[0], damage))
         advance(1.0, "stored")
-    finally:
-        for recording in opened:
-            recording.close()
     seconds = sum(float(episode.time_s[-1]) for episode in episodes)
     return Ingested(folder, mapping, False, damage, len(episodes), seconds, said)
 

@@ -1,5 +1,7 @@
 """Steps: the loop's stages as plain functions, files in, files out, and the one table that declares them.
 
+The two alternative tunings have tables of their own (`CLASH`, `GNN`); `table_of` says by the settings which one holds.
+
 `dvc.yaml` is rendered from the table, the Prefect tasks look their work up in it, and both run a step through
 `run_step`, which leaves a receipt. This room may import every other room of `rsr`; only `rsr.cli` imports it.
 The table names its functions by text, so that reading it does not load MuJoCo or torch.
@@ -7,12 +9,17 @@ The table names its functions by text, so that reading it does not load MuJoCo o
     run_step(Workspace.find(Path.cwd()), "tune", iteration=2, advance=ignore)
 """
 
+from rsr.steps.clash_table import CLASH
+from rsr.steps.gnn_table import GNN
 from rsr.steps.receipt import leave_receipt, run_step
 from rsr.steps.rendering import LAUNCHER_FILE, PYTHON_FILE, render_launcher, render_pipeline
 from rsr.steps.stop import reason_to_stop
 from rsr.steps.table import TABLE, Step, StepTable
+from rsr.steps.tables import table_of
 
 __all__ = [
+    "CLASH",
+    "GNN",
     "LAUNCHER_FILE",
     "PYTHON_FILE",
     "TABLE",
@@ -23,4 +30,5 @@ __all__ = [
     "render_launcher",
     "render_pipeline",
     "run_step",
+    "table_of",
 ]

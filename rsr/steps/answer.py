@@ -11,9 +11,11 @@ from rsr.config import LoopConfig
 from rsr.errors import ConfigError, SessionError
 from rsr.scenarios import load_scenario
 from rsr.scenarios.targets import target_of
-from rsr.sessions import is_session, read_session, write_session
+from rsr.sessions import is_session, write_session
 from rsr.sessions.ingest import ingest
+from rsr.sessions.intake import check_stored, taken_in
 from rsr.sessions.mapping import read_lines
+from rsr.sessions.screening import Limits
 from rsr.workspace import Workspace
 
 
@@ -31,7 +33,8 @@ def answer(workspace: Workspace, sources: Sequence[Path], mapping: Path | None =
         mapping: for raw recordings; what it lacks is guessed, and what cannot be guessed is an error that says so.
 
     Raises:
-        SessionError: the recordings cannot be used, or another session waits in the inbox under this name.
+        Refused: the recordings are not safe to be read, or not what they say they are.
+        SessionError: they cannot be used, or another session waits in the inbox under this name.
         ConfigError: the campaign does not take its sessions from an inbox.
     """
     iteration = awaited(workspace)
@@ -40,16 +43,23 @@ def answer(workspace: Workspace, sources: Sequence[Path], mapping: Path | None =
     incoming = target.parent / ".incoming"
     shutil.rmtree(incoming, ignore_errors=True)
     try:
-        if len(sources) == 1 and is_session(sources[0]):
-            made = _renamed(sources[0], incoming, target.name)
-        else:
-            scenario = load_scenario(settings.scenario)
-            given = read_lines(mapping) if mapping is not None else {}
-            made = ingest(sources, target_of(scenario), incoming, given=given, name=target.name).folder
+        made = _made(sources, settings, mapping, incoming, target.name)
         made.rename(target)
     finally:
         shutil.rmtree(incoming, ignore_errors=True)
     return iteration
+
+
+def _made(sources: Sequence[Path], settings: LoopConfig, mapping: Path | None, incoming: Path, name: str) -> Path:
+    """Screen the sources, and store what they hold as one session of this name."""
+    limits = Limits(settings.reality.largest_mb)
+    with taken_in(sources, limits) as safe:
+        if len(safe) == 1 and is_session(safe[0]):
+            session = check_stored(safe[0])
+            return write_session(incoming, replace(session, card=replace(session.card, session=name)))
+        given = read_lines(mapping) if mapping is not None else {}
+        target = target_of(load_scenario(settings.scenario))
+        return ingest(safe, target, incoming, given=given, name=name, limits=limits).folder
 
 
 def _place(workspace: Workspace, settings: LoopConfig, iteration: int) -> Path:
@@ -69,9 +79,3 @@ def _place(workspace: Workspace, settings: LoopConfig, iteration: int) -> Path:
             next_step="Run the loop, which takes it; or remove it, if it was a mistake.",
         )
     return target
-
-
-def _renamed(source: Path, folder: Path, name: str) -> Path:
-    """Store a session anew under the name that was asked for."""
-    session = read_session(source)
-    return write_session(folder, replace(session, card=replace(session.card, session=name)))

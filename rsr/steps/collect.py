@@ -13,7 +13,8 @@ from rsr.randomness import derive_seed
 from rsr.realities import CollectionPlan, Inbox, Reality, Twin
 from rsr.realities.making import make_robot_reality
 from rsr.scenarios import Scenario, load_scenario
-from rsr.sessions import check_session, write_session
+from rsr.sessions import check_session, read_session, write_session
+from rsr.sessions.screening import Limits
 from rsr.steps.approval import require_approval
 from rsr.workspace import Workspace
 
@@ -36,15 +37,26 @@ def collect(workspace: Workspace, iteration: int, advance: Advance) -> None:
         seed=derive_seed(config.seed, iteration, "collect", config.reality.seed),
         policy_sha256=sha256(deployed / "policy.npz"),
     )
-    session = _reality(workspace, scenario, config.reality).collect(Policy.load(deployed), plan, advance)
+    session = _reality(workspace, iteration, scenario, config.reality).collect(Policy.load(deployed), plan, advance)
     check_session(session, scenario.channels)
     write_session(workspace.data_dir, session)
 
 
-def _reality(workspace: Workspace, scenario: Scenario, config: RealityConfig) -> Reality:
+def _robot_before(workspace: Workspace, iteration: int) -> str | None:
+    """The robot of the campaign's latest session that names one."""
+    for earlier in range(iteration - 1, 0, -1):
+        robot = read_session(workspace.session_dir(earlier)).card.robot
+        if robot is not None:
+            return robot
+    return None
+
+
+def _reality(workspace: Workspace, iteration: int, scenario: Scenario, config: RealityConfig) -> Reality:
     makers: dict[str, Callable[[], Reality]] = {
         "twin": lambda: Twin(scenario, config.seed),
-        "inbox": lambda: Inbox(scenario, workspace.root / config.inbox),
+        "inbox": lambda: Inbox(
+            scenario, workspace.root / config.inbox, _robot_before(workspace, iteration), Limits(config.largest_mb)
+        ),
         "robot": lambda: make_robot_reality(
             scenario, workspace.root / config.robot, workspace.data_dir, real_time=config.real_time
         ),

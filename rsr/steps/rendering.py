@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from rsr.steps.table import START, Step, StepTable
-from rsr.workspace import Link
+from rsr.workspace import CURVES_FILE, Link
 
 LAUNCHER_FILE = "bin/rsr"
 PYTHON_FILE = ".rsr/python"
@@ -69,13 +69,19 @@ def _stage(step: Step) -> Iterator[str]:
 
 
 def _plots(table: StepTable, chain: Mapping[int, Link]) -> Iterator[str]:
-    if table.plots:
+    if table.plots or table.curves:
         yield "plots:"
     for plot in table.plots:
         yield f"  - {plot.title}:"
         yield f"      x: {plot.x}"
         yield "      y:"
         yield from (f"        {_filled(plot.path, link)}: {plot.y}" for link in chain.values())
+    for curve in table.curves:
+        yield f"  - {curve.title}:"
+        yield "      x: iteration"
+        yield "      y:"
+        yield f"        {CURVES_FILE}:"
+        yield from (f"          - {name}" for name in curve.y)
 
 
 def _models(table: StepTable, chain: Mapping[int, Link]) -> Iterator[str]:

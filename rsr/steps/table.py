@@ -27,6 +27,14 @@ class Plot:
 
 
 @dataclass(frozen=True)
+class Curve:
+    """A figure that `dvc plots` draws over the iterations; `y` are keys of their metrics."""
+
+    title: str
+    y: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Step:
     """One step. Paths are templates of `{dir}` (the iteration's folder), `{prev}` (its predecessor's), `{session}`.
 
@@ -70,7 +78,8 @@ class StepTable:
     Args:
         stages: what DVC may run again at will, in the order of one iteration.
         collect: what makes a recording. No stage of DVC, which would delete the recording before making it anew.
-        plots: what `dvc plots show` draws over the iterations.
+        plots: what `dvc plots show` draws, a line an iteration.
+        curves: what it draws over the iterations.
         models: name -> template of the folder that `dvc artifacts get` fetches; each iteration is a version of it.
         module: what `python -m MODULE step NAME --iteration K` runs; the command of every stage.
     """
@@ -78,6 +87,7 @@ class StepTable:
     stages: tuple[Step, ...]
     collect: Step
     plots: tuple[Plot, ...] = ()
+    curves: tuple[Curve, ...] = ()
     models: Mapping[str, str] = field(default_factory=dict)
     module: str = "rsr"
 
@@ -189,6 +199,11 @@ TABLE = StepTable(
     plots=(
         Plot("Success while learning", "{dir}/policy/curve.json", x="steps", y="success"),
         Plot("Return while learning", "{dir}/policy/curve.json", x="steps", y="mean_return"),
+    ),
+    curves=(
+        Curve("Gap between reality and simulation", ("gap_before", "gap_after")),
+        Curve("Divergence of reality from simulation", ("kl_x", "kl_y")),
+        Curve("Success of the deployed policy", ("success_sim", "success_reality")),
     ),
     models={"policy": "{dir}/policy", "calibration": "{dir}/calibration"},
 )

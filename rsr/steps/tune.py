@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from rsr.calibration import calibrator, load_calibration, next_prior, save_calibration
+from rsr.calibration import load_calibration, next_prior
 from rsr.progress import Advance
 from rsr.randomness import derive_seed
 from rsr.scenarios import load_scenario
 from rsr.sessions import read_session
+from rsr.steps.methods import tune_into
 from rsr.workspace import Workspace
 
 
@@ -15,7 +16,8 @@ def tune(workspace: Workspace, iteration: int, advance: Advance) -> None:
     config = workspace.config(iteration)
     scenario = load_scenario(config.scenario)
     session = read_session(workspace.session_dir(iteration))
-    prior = next_prior(scenario, load_calibration(workspace.calibration_dir(iteration - 1)))
+    previous = workspace.calibration_dir(iteration - 1)
+    prior = next_prior(scenario, load_calibration(previous))
     seed = derive_seed(config.seed, iteration, "tune")
-    calibration = calibrator(config.tune).fit(scenario, (session,), prior, seed, advance)
-    save_calibration(calibration, workspace.calibration_dir(iteration))
+    base = workspace.root / ".rsr" / "base"
+    tune_into(workspace.calibration_dir(iteration), scenario, (session,), prior, config, seed, advance, base, previous)

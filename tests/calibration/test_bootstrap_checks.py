@@ -37,7 +37,7 @@ def test_refits_scatter_around_the_point_and_repeat(loss):
 
 
 def test_bootstrap_widens_and_is_stored():
-    settings = TuneConfig(fit_episodes=6, bootstrap=2)
+    settings = TuneConfig(method="cmaes", fit_episodes=6, bootstrap=2)
     effort = Effort(budget=24, window_steps=6, max_windows=8)
     plain, checked = (
         calibrator(each, effort).fit(push_cube(), (recording(),), start_prior(push_cube()), 0, ignore)

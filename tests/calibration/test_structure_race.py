@@ -101,7 +101,7 @@ def test_the_race_finds_the_cone_that_made_the_recordings(true):
 def test_the_choice_is_kept_with_the_calibration(tmp_path):
     made = structured(load_scenario("cube_toss"), {"cone": "pyramidal"})
     scenario = two_cones("elliptic", "pyramidal")
-    fitting = calibrator(TuneConfig(fit_episodes=4, structure=True), Effort(budget=24, max_windows=8))
+    fitting = calibrator(TuneConfig(method="cmaes", fit_episodes=4, structure=True), Effort(budget=24, max_windows=8))
     found = fitting.fit(scenario, (tosses_of(made),), start_prior(scenario), 0, ignore)
     assert found.structure == {"cone": "pyramidal"}
     assert set(found.race) == {"cone elliptic", "cone pyramidal"}
@@ -111,7 +111,7 @@ def test_the_choice_is_kept_with_the_calibration(tmp_path):
 
 
 def test_without_choices_there_is_no_race():
-    fitting = calibrator(TuneConfig(fit_episodes=4, structure=True), Effort(budget=24, max_windows=8))
+    fitting = calibrator(TuneConfig(method="cmaes", fit_episodes=4, structure=True), Effort(budget=24, max_windows=8))
     with pytest.raises(CalibrationError, match="got no `structure`; expected options and the values to compare"):
         fitting.fit(push_cube(), (recording(),), start_prior(push_cube()), 0, ignore)
 

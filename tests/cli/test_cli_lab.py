@@ -30,6 +30,16 @@ def test_a_server_that_does_not_answer_is_bad(tmp_path, monkeypatch):
     assert (server.state, server.remedy) == ("bad", "Start it: `make serve`.")
 
 
+def test_the_environment_is_shown_without_what_may_be_secret(tmp_path, monkeypatch):
+    monkeypatch.setenv("RSR_ENGINE", "dask")
+    monkeypatch.setenv("PREFECT_API_KEY", "planted-1")
+    monkeypatch.setenv("PREFECT_API_URL", "http://lab:planted-2@127.0.0.1:9/api")
+    found = {finding.what: finding.found for finding in of_machine(tmp_path)}
+    assert "RSR_ENGINE=dask" in found["environment"]
+    assert "PREFECT_API_KEY is set" in found["environment"]
+    assert "planted" not in str(found)
+
+
 class TestWorkspace:
     @pytest.fixture
     def root(self, tmp_path):
@@ -63,6 +73,31 @@ class TestWorkspace:
         found = {f.what: f for f in of_workspace(root)}
         assert (found["DVC remote"].state, found["DVC remote"].found) == ("good", "shared: ../store")
         assert found["git"].found == "index.lock is there"
+
+    def test_a_secret_in_what_git_keeps_is_bad_and_is_not_repeated(self, root, capsys):
+        (root / ".dvc/config").write_text(
+            "[core]\n    remote = shared\n['remote \"shared\"']\n    url = https://lab:planted-1@store/x\n"
+            "    secret_access_key = planted-2\n"
+        )
+        found = [f for f in of_workspace(root) if f.what == "secrets"]
+        assert [(f.state, f.found.split(": ")[1]) for f in found] == [("bad", "secret_access_key"), ("bad", "url")]
+        main(["doctor", "--workspace", str(root)])
+        assert "planted" not in capsys.readouterr().out
+
+    def test_the_same_in_the_file_that_git_ignores_is_as_it_should_be(self, root):
+        (root / ".dvc/config").write_text("[core]\n    remote = shared\n['remote \"shared\"']\n    url = s3://x/y\n")
+        (root / ".dvc/config.local").write_text("['remote \"shared\"']\n    secret_access_key = planted\n")
+        assert not [f for f in of_workspace(root) if f.what == "secrets"]
+
+    def test_whom_dvc_waits_for(self, root):
+        (root / ".dvc/tmp").mkdir()
+        held = {
+            "read": {"a": [{"pid": 2**22 + 1, "cmd": "dvc pull"}]},
+            "write": {"b": {"pid": os.getpid(), "cmd": "x"}},
+        }
+        (root / ".dvc/tmp/rwlock").write_text(json.dumps(held))
+        found = [f for f in of_workspace(root) if f.what == "DVC"]
+        assert [f.remedy for f in found] == ["Wait for it.", "It is dead; the next run drops its lock."]
 
     def test_the_command_ends_with_1_if_something_must_be_mended(self, root, capsys):
         assert main(["doctor", "--workspace", str(root)]) == 0

@@ -9,7 +9,8 @@ from threading import Event
 import pytest
 
 from rsr.calibration import Calibration, Evidence, save_calibration
-from rsr.config import LoopConfig, dump_config
+from rsr.cli import main
+from rsr.config import LoopConfig, RealityConfig, dump_config
 from rsr.errors import WorkspaceError
 from rsr.files import write_json
 from rsr.sessions import write_session
@@ -50,16 +51,16 @@ def page() -> str:
     return Artifact.get("gap-watch").data
 
 
-def events(patience: int = 100) -> list[dict]:
-    """Alarms known to the server; they take a moment to arrive."""
+def events(root: Path, patience: int = 100) -> list[dict]:
+    """Alarms about the workspace that the server knows; they take a moment to arrive."""
     from prefect.client.orchestration import get_client
 
     with get_client(sync_client=True) as client:
         for _ in range(patience):
             question = {"filter": {"event": {"name": ["rsr.robot-changed"]}}}
             found = client.request("POST", "/events/filter", json=question).json()["events"]
-            if found:
-                return found
+            if ours := [event for event in found if event["resource"]["prefect.resource.name"] == str(root)]:
+                return ours
             Event().wait(0.2)
     return []
 
@@ -72,9 +73,26 @@ def test_it_is_quiet_while_the_robot_stays_and_speaks_up_when_it_changes(campaig
     changed = record(campaign, "after-the-repair", seed=3, truth=(("actuator_gain", 0.9),))
     assert gap_watch(str(campaign.root), [changed]) is True
     assert page().startswith("# The robot has changed")
-    (event,) = events()
-    assert event["resource"]["prefect.resource.name"] == str(campaign.root)
+    (event,) = events(campaign.root)
     assert event["payload"]["gap_now"] > event["payload"]["limit"]
+
+
+def test_a_drop_that_no_calibration_has_seen_is_judged_and_the_alarm_stays_in_sight(campaign, prefect_server, capsys):
+    from flows.gap_watch import gap_watch
+
+    dump_config(LoopConfig(reality=RealityConfig(kind="inbox")), campaign.settings_path)
+    made = record(campaign, "session-003", seed=3, truth=(("actuator_gain", 0.9),))
+    (campaign.root / "inbox").mkdir()
+    drop = made.rename(campaign.root / "inbox" / "session-003")
+    assert gap_watch(str(campaign.root)) is True
+    assert gap_watch(str(campaign.root)) is True
+    assert len(events(campaign.root)) == 1, "the same finding is told once"
+    assert main(["status", "--workspace", str(campaign.root)]) == 0
+    assert "Alert: the robot, or what it touches, has changed: gap" in capsys.readouterr().out
+
+    drop.rename(campaign.root / "withdrawn")
+    assert gap_watch(str(campaign.root)) is False
+    assert not campaign.alert_path.exists()
 
 
 def test_without_a_calibration_it_says_what_is_missing(tmp_path, prefect_server):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 
 import psutil
 import pytest
+from test_rsr_loop import offspring
 from toy import TABLE_NAME
 from toy.bare import find_faults, fingerprint, run_bare_loop
 
@@ -74,6 +76,33 @@ class TestServed:
         run_bare_loop(reference, 2)
         assert find_faults(root, 2) == []
         assert fingerprint(root) == fingerprint(reference)
+
+    def test_cancelled_on_its_page_it_leaves_no_child_and_goes_on_later(self, lab, tmp_path):
+        root, reference = tmp_path / "workspace", tmp_path / "reference"
+        parameters = {"workspace": str(root), "iterations": "1", "table": TABLE_NAME}
+        options = [word for name, value in parameters.items() for word in ("--param", f"{name}={value}")]
+        fault = ["--job-variable", 'env={"TOY_FAULT": "tune@1:half:linger"}']
+        said = prefect(lab, "deployment", "run", "rsr-loop/nightly", *options, *fault)
+        run = re.search(r"UUID: (\S+)", said).group(1)
+        await_(lambda: len(offspring(root)) >= 2, "at work, its watcher and its child beside it")
+        prefect(lab, "flow-run", "cancel", run)
+        await_(lambda: offspring(root) == [], "all ended")
+        await_(lambda: "CANCELLED" in prefect(lab, "flow-run", "inspect", run), "cancelled")
+        prefect(lab, "deployment", "run", "rsr-loop/nightly", *options, "--watch")
+        run_bare_loop(reference, 1)
+        assert find_faults(root, 1) == []
+        assert fingerprint(root) == fingerprint(reference)
+
+
+def test_a_part_that_keeps_dying_is_given_up(monkeypatch, capsys):
+    from flows import serve
+
+    monkeypatch.setattr(serve.sys, "executable", "/bin/false")
+    part = serve._Part("worker", "start")
+    part.start()
+    with pytest.raises(serve._Failure, match="`worker start` ended 6 times in short order, now with code 1"):
+        await_(part.keep_alive, "given up")
+    assert capsys.readouterr().out.count("it is begun again") == 5
 
 
 def test_a_taken_port_is_said(tmp_path):

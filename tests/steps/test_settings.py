@@ -38,7 +38,7 @@ def test_settings_are_frozen():
         (
             "sead: 3",
             "{path}: top level: got unknown key 'sead'; expected one of scenario, seed, reality, start, tune, infogap, "
-            "retrain, evaluate, stop. Did you mean 'seed'? Correct or remove it.",
+            "retrain, evaluate, stop, clash, gnn. Did you mean 'seed'? Correct or remove it.",
         ),
         (
             "stop: {gap_m: -1}",

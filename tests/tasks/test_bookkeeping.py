@@ -121,7 +121,7 @@ def test_a_changed_frozen_setting_makes_exactly_its_stages_stale(campaign):
     actions.collect(campaign, 1)
     actions.bring_up_to_date(campaign, "tune", 1)
     frozen = campaign.workspace.frozen_path(1)
-    frozen.write_text(frozen.read_text().replace("method: cmaes", "method: sysid"))
+    frozen.write_text(frozen.read_text().replace("method: mjx", "method: sysid"))
     assert bookkeeping.bring_up_to_date(campaign.root, "start", lambda: None) == "fresh"
     assert "tune@1" in bookkeeping.stale(campaign.root)
 

@@ -55,6 +55,17 @@ def test_plots_show_each_iterations_learning(with_remote):
     assert {row["filename"] for row in curve} == {"001/policy/curve.json", "002/policy/curve.json"}
 
 
+def test_plots_show_how_the_gap_closes_from_iteration_to_iteration(with_remote):
+    shown = json.loads(dvc(with_remote, "plots", "show", "--json"))
+    (gap,) = shown["data"]["Gap between reality and simulation"]
+    drawn = [
+        (each["field"], each["iteration"], each["dvc_inferred_y_value"]) for each in gap["content"]["data"]["values"]
+    ]
+    rows = Workspace(with_remote).rows()
+    assert drawn == [(name, row["iteration"], row[name]) for name in ("gap_before", "gap_after") for row in rows]
+    assert {"Divergence of reality from simulation", "Success of the deployed policy"} <= set(shown["data"])
+
+
 def test_the_pipeline_names_plots_and_models_of_the_chain(with_remote):
     text = (with_remote / "dvc.yaml").read_text()
     assert text == render_pipeline(TABLE, Workspace(with_remote).chain())

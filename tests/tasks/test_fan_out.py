@@ -3,18 +3,48 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 from toy import TABLE_NAME
 from toy.bare import fingerprint, run_bare_loop
 
+from rsr.calibration import start_prior
+from rsr.calibration.bootstrap import refits
+from rsr.calibration.loss import Loss
+from rsr.calibration.shares import losses_of
+from rsr.calibration.windows import choose, cut
+from rsr.clash import generate_pairs
 from rsr.config import LoopConfig, RealityConfig
 from rsr.errors import ConfigError
+from rsr.files import sha256
+from rsr.progress import ignore
 from rsr.randomness import generator
-from tasks.fan_out import Engine, fan_out
+from rsr.scenarios.strike import load_shape
+from rsr.simulators import MujocoSimulator
+from rsr.spreading import is_spread, spread
+from tasks.fan_out import Engine, engine_of, fan_out, spread_as_configured
+from tests.calibration.recordings import recording
+from tests.push_samples import push_cube
 
 JOBS = [{"seed": seed, "count": 3} for seed in range(7)]
+DRAW = "tests.tasks.test_fan_out:draw"
+ENGINES = [
+    Engine("threads"),
+    Engine("threads", workers=1, batch=3),
+    pytest.param(Engine("processes", batch=4), marks=pytest.mark.slow),
+    pytest.param(Engine("dask", batch=2), marks=pytest.mark.slow),
+    pytest.param(Engine("ray", batch=2), marks=pytest.mark.slow),
+]
+
+
+def needed(engine: Engine) -> Engine:
+    if engine.name in ("dask", "ray"):
+        pytest.importorskip(f"prefect_{engine.name}", reason="the extra [scale] is not installed")
+    return engine
 
 
 def draw(seed: int, count: int) -> list[float]:
@@ -24,34 +54,34 @@ def draw(seed: int, count: int) -> list[float]:
     return generator(seed, "fan-out").normal(size=count).tolist()
 
 
+def nested(count: int) -> tuple[list[list[float]], bool]:
+    return spread(DRAW, JOBS[:count]), is_spread()
+
+
 EXPECTED = [draw(**job) for job in JOBS]
 
 
-@pytest.mark.parametrize(
-    "engine",
-    [
-        Engine("threads"),
-        Engine("threads", workers=1, batch=3),
-        pytest.param(Engine("processes", batch=4), marks=pytest.mark.slow),
-        pytest.param(Engine("dask", batch=2), marks=pytest.mark.slow),
-    ],
-    ids=lambda engine: f"{engine.name}-{engine.workers}-{engine.batch}",
-)
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: f"{engine.name}-{engine.workers}-{engine.batch}")
 def test_every_engine_gives_the_same_bytes_in_the_order_of_the_jobs(prefect_server, engine):
-    if engine.name == "dask":
-        pytest.importorskip("prefect_dask", reason="the extra [scale] is not installed")
-    found = fan_out("tests.tasks.test_fan_out:draw", JOBS, engine)
+    seen = []
+    found = fan_out(DRAW, JOBS, needed(engine), lambda share, words="": seen.append(share))
     assert json.dumps(found) == json.dumps(EXPECTED)
+    assert seen == sorted(seen)
+    assert seen[-1] == 1.0
+
+
+def test_no_jobs_are_no_work(prefect_server):
+    assert fan_out(DRAW, [], Engine()) == []
 
 
 def test_a_failing_job_is_told(prefect_server):
     with pytest.raises(ValueError, match="toy"):
-        fan_out("tests.tasks.test_fan_out:draw", [*JOBS, {"seed": -1, "count": 1}], Engine())
+        fan_out(DRAW, [*JOBS, {"seed": -1, "count": 1}], Engine())
 
 
 def test_an_unknown_engine_is_refused():
     with pytest.raises(ConfigError, match="got engine 'abacus'; expected one of threads, processes, dask, ray"):
-        fan_out("tests.tasks.test_fan_out:draw", JOBS, Engine("abacus"))  # type: ignore[arg-type]
+        fan_out(DRAW, JOBS, Engine("abacus"))  # type: ignore[arg-type]
 
 
 def test_several_campaigns_side_by_side_are_what_each_is_alone(prefect_server, tmp_path):
@@ -64,3 +94,64 @@ def test_several_campaigns_side_by_side_are_what_each_is_alone(prefect_server, t
         run_bare_loop(alone, 1, config=LoopConfig(reality=RealityConfig(seed=seed)))
         assert fingerprint(alone) == fingerprint(tmp_path / "many" / f"twin-{seed}")
         assert Path(tmp_path / "many" / f"twin-{seed}" / "iterations/001/report.html").exists()
+
+
+class TestAsConfigured:
+    def test_the_environment_names_the_engine(self):
+        assert engine_of({}) is None
+        named = {"RSR_ENGINE": "dask", "RSR_WORKERS": "8", "RSR_BATCH": "5", "RSR_CLUSTER": "tcp://lab:8786"}
+        assert engine_of(named) == Engine("dask", 8, 5, "tcp://lab:8786")
+        assert engine_of({"RSR_ENGINE": "threads"}) == Engine("threads", 2)
+
+    def test_what_it_cannot_mean_is_refused(self):
+        with pytest.raises(
+            ConfigError, match="RSR_ENGINE: got 'abacus'; expected one of threads, processes, dask, ray"
+        ):
+            engine_of({"RSR_ENGINE": "abacus"})
+        with pytest.raises(ConfigError, match="RSR_WORKERS: got 'two'; expected a whole number above zero"):
+            engine_of({"RSR_ENGINE": "dask", "RSR_WORKERS": "two"})
+
+    def test_what_a_job_spreads_stays_in_the_job(self, prefect_server):
+        with spread_as_configured({"RSR_ENGINE": "threads"}):
+            found = spread("tests.tasks.test_fan_out:nested", [{"count": 2}, {"count": 3}])
+        assert found == [(EXPECTED[:2], True), (EXPECTED[:3], True)]
+        assert not is_spread()
+
+
+@pytest.fixture(scope="module")
+def loss():
+    scenario = push_cube()
+    windows = choose(scenario, cut(scenario, recording().episodes, 6, 4), 4, np.random.default_rng(0))
+    with MujocoSimulator(scenario) as simulator:
+        yield Loss(scenario, simulator, windows, start_prior(scenario))
+
+
+def _population(loss: Loss) -> bytes:
+    points = np.clip(np.random.default_rng(1).normal(size=(6, len(loss.prior.mean))), *loss.bounds.T)
+    return losses_of(loss, points).tobytes()
+
+
+SHARED = [
+    pytest.param("threads", id="threads"),
+    pytest.param("processes", marks=pytest.mark.slow),
+    pytest.param("dask", marks=pytest.mark.slow),
+    pytest.param("ray", marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_a_population_strikes_and_refits_have_the_same_bytes_wherever_they_are_computed(
+    prefect_server, loss, tmp_path, name, monkeypatch
+):
+    needed(Engine(name))
+    monkeypatch.setattr("rsr.clash.generate.SHARD", 100)
+    square, point = load_shape("square"), loss.first
+    here = _population(loss)
+    generate_pairs(square, tmp_path / "here", 250)
+    refitted = refits(loss, point, 2, 0, ignore)
+    with spread_as_configured({**os.environ, "RSR_ENGINE": name}):
+        assert _population(loss) == here
+        generate_pairs(square, tmp_path / "there", 250)
+        assert refits(loss, point, 2, 0, ignore).tobytes() == refitted.tobytes()
+    assert sha256(tmp_path / "there") == sha256(tmp_path / "here")
+    shutil.rmtree(tmp_path / "there")

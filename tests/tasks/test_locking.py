@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -13,7 +14,7 @@ import threading
 import pytest
 
 from rsr.errors import WorkspaceError
-from tasks.locking import held, is_held
+from tasks.locking import held, is_held, live_holder
 from tasks.watcher import LOOP_VARIABLE
 
 _HOLD = """
@@ -108,3 +109,26 @@ def test_a_torn_note_about_the_holder(tmp_path, text):
     (tmp_path / ".rsr/lock").write_text(text)
     with held(tmp_path) as dead:
         assert dead is None
+
+
+class TestLiveHolder:
+    """Who is at work, said without touching the lock."""
+
+    def test_of_a_free_workspace_there_is_none(self, tmp_path):
+        assert live_holder(tmp_path) is None
+        with held(tmp_path):
+            assert live_holder(tmp_path).pid == os.getpid()
+        assert live_holder(tmp_path) is None
+
+    def test_whoever_died_is_none(self, tmp_path):
+        first = holder(tmp_path)
+        assert live_holder(tmp_path).pid == first.pid
+        first.kill()
+        finish(first)
+        assert live_holder(tmp_path) is None
+
+    def test_nor_is_a_process_that_was_given_its_number(self, tmp_path):
+        (tmp_path / ".rsr").mkdir()
+        long_ago = {"pid": os.getpid(), "host": socket.gethostname(), "since": "2020-01-01T00:00:00+00:00"}
+        (tmp_path / ".rsr/lock").write_text(json.dumps({**long_ago, "command": "loop"}))
+        assert live_holder(tmp_path) is None

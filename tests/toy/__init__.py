@@ -1,14 +1,16 @@
 """A loop that runs in milliseconds: the real table of steps with other functions. For tests of everything around it.
 
 Two variables interfere with it, so that its processes can be made to die and be watched:
-`TOY_FAULT=tune@2:half:kill` (before, half, after; kill, raise) and `TOY_AUDIT=FILE`, to which each step that runs adds
-a line.
+`TOY_FAULT=tune@2:half:kill` (before, half, after; kill, raise, linger) and `TOY_AUDIT=FILE`, to which each step that
+runs adds a line. A step that lingers waits for a child that will not end, in a process group of its own.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -102,6 +104,9 @@ def interfere(name: str, iteration: int, moment: str) -> None:
         return
     if how == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
+    if how == "linger":
+        stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
+        subprocess.run([sys.executable, "-c", stubborn], start_new_session=True, check=False)
     raise RuntimeError(f"toy fault in {name} {iteration}")
 
 

@@ -22,6 +22,7 @@ class Spool(Mapping[str, Samples]):
         self._files = {name: Path(self._directory.name) / str(index) for index, name in enumerate(self._widths)}
         self._blocks: dict[str, list[np.ndarray]] = {name: [] for name in self._widths}
         self._waiting = dict.fromkeys(self._widths, 0)
+        self._rows = dict.fromkeys(self._widths, 0)
 
     def append(self, name: str, time_s: np.ndarray, values: np.ndarray) -> None:
         """Add rows [N] and [N, C] of a stream."""
@@ -32,6 +33,8 @@ class Spool(Mapping[str, Samples]):
 
     def _flush(self, name: str) -> None:
         if self._blocks[name]:
+            self._rows[name] += self._waiting[name]
+            check_size(self._files[name], self._rows[name], 1 + self._widths[name])  # before it fills the disk
             with self._files[name].open("ab") as stream:
                 np.concatenate(self._blocks[name]).tofile(stream)
         self._blocks[name], self._waiting[name] = [], 0
@@ -41,7 +44,6 @@ class Spool(Mapping[str, Samples]):
         if not self._files[name].exists():
             return Samples(np.empty(0), np.empty((0, self._widths[name])))
         width = 1 + self._widths[name]
-        check_size(self._files[name], self._files[name].stat().st_size // (8 * width), width)
         rows = np.fromfile(self._files[name]).reshape(-1, width)
         if (np.diff(rows[:, 0]) < 0).any():  # recorders store in the order of arrival
             rows = rows[np.argsort(rows[:, 0], kind="stable")]

@@ -87,6 +87,8 @@ WRITERS: dict[tuple[str, str], Writer] = {
     ("pair", "impedance_start"): _columns("pair_solimp", 0),
     ("pair", "impedance_end"): _columns("pair_solimp", 1),
     ("pair", "impedance_width"): _columns("pair_solimp", 2),
+    ("pair", "impedance_midpoint"): _columns("pair_solimp", 3),
+    ("pair", "impedance_power"): _columns("pair_solimp", 4),
     ("geom", "size"): _size,
     ("geom", "corner_radius"): _corner_radius,
     ("body", "mass"): _mass,

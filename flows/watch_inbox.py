@@ -1,0 +1,19 @@
+"""What a lab dropped, and what a person approved of, become events; their automation runs the loop on."""
+
+from __future__ import annotations
+
+from prefect import flow
+
+from tasks.inbox import look
+
+
+@flow(name="watch-inbox", persist_result=False)
+def watch_inbox(folder: str = ".") -> list[str]:
+    """Look once at every campaign that waits; made to run on a schedule. Returns what was told, one line each.
+
+    Files say what came, so nothing is lost while neither server nor worker runs: the next look finds it.
+
+    Args:
+        folder: of the campaigns: one itself, or the folder in which they lie side by side.
+    """
+    return look(folder)

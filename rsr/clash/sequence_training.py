@@ -1,0 +1,178 @@
+"""Training a policy of strikes with soft actor-critic, in whatever simulator; the best of its checkpoints is kept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, cast
+
+import numpy as np
+import torch
+from stable_baselines3 import SAC
+from stable_baselines3.common.callbacks import BaseCallback
+
+from rsr.clash.planning import Rollouts
+from rsr.clash.segment import SegmentTask
+from rsr.clash.segment_env import SegmentVecEnv, strike
+from rsr.clash.sequence import Pushed
+from rsr.clash.strike_policy import StrikePolicy
+from rsr.policies import snapshots
+from rsr.progress import Advance, ignore
+from rsr.randomness import derive_seed
+
+_LAYERS = ("latent_pi.0", "latent_pi.2", "mu")
+COLLAPSED = 0.5
+"""A training whose last checkpoint succeeds less than this share as often as its best one has collapsed."""
+
+
+@dataclass(frozen=True)
+class PushSettings:
+    """How SAC is run.
+
+    Args:
+        train_steps: strikes, over all copies.
+        rollout_steps: strikes of each copy from one round of gradient steps to the next.
+        gradient_steps: in each round.
+        warm_up_steps: random strikes before anything is learnt.
+        judged_every: strikes from one checkpoint to the next. judged_on: episodes that a checkpoint is judged on.
+    """
+
+    train_steps: int = 12_288
+    copies: int = 64
+    rollout_steps: int = 4
+    gradient_steps: int = 32
+    batch_size: int = 512
+    learning_rate: float = 3e-3
+    gamma: float = 0.98
+    target_rate: float = 0.01
+    warm_up_steps: int = 2048
+    hidden: tuple[int, int] = (64, 64)
+    judged_every: int = 2048
+    judged_on: int = 256
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A checkpoint: share of segments that it succeeds on in its own simulator, without exploring."""
+
+    steps: int
+    success: float
+    mean_return: float
+
+
+@dataclass(frozen=True)
+class TrainedPush:
+    """The best checkpoint, and all of them in order.
+
+    Args:
+        seconds: wall time of the training.
+    """
+
+    policy: StrikePolicy
+    checkpoints: tuple[Checked, ...]
+    seconds: float
+
+    @property
+    def best(self) -> Checked:
+        return max(self.checkpoints, key=_worth)
+
+    @property
+    def collapsed(self) -> bool:
+        return self.checkpoints[-1].success < COLLAPSED * self.best.success
+
+
+def train_push(
+    task: SegmentTask, rollouts: Rollouts, settings: PushSettings, seed: int = 0, advance: Advance = ignore
+) -> TrainedPush:
+    """Train from scratch. Equal arguments give equal policies."""
+    start_s = time.perf_counter()
+    torch.set_num_threads(1)  # small networks: a second thread costs more than it gives
+    envs = SegmentVecEnv(task, rollouts, settings.copies, derive_seed(seed, "segments"))
+    model = SAC(
+        "MlpPolicy",
+        envs,
+        train_freq=settings.rollout_steps,
+        gradient_steps=settings.gradient_steps,
+        batch_size=settings.batch_size,
+        learning_rate=lambda left: settings.learning_rate * max(left, 0.1),
+        gamma=settings.gamma,
+        tau=settings.target_rate,
+        buffer_size=settings.train_steps + settings.copies,
+        learning_starts=settings.warm_up_steps,
+        seed=derive_seed(seed, "sac") % 2**31,
+        device="cpu",
+        policy_kwargs={"net_arch": list(settings.hidden), "optimizer_kwargs": {"fused": True}},
+    )
+    judge = _Judge(task, rollouts, settings, derive_seed(seed, "judge"), advance)
+    model.learn(settings.train_steps, judge)
+    layers = judge.best_layers
+    card = {"settings": asdict(settings) | {"hidden": list(settings.hidden)}, "seed": seed}
+    card |= {"checkpoints": [asdict(checked) for checked in judge.checkpoints]}
+    return TrainedPush(StrikePolicy(task, layers, card), tuple(judge.checkpoints), time.perf_counter() - start_s)
+
+
+def success_in(policy: StrikePolicy, rollouts: Rollouts, episodes: int, seed: int) -> tuple[float, float]:
+    """Share of segments that a policy succeeds on, from starts as in training, and the mean return."""
+    task = policy.task
+    blocks = task.starts(episodes, np.random.default_rng(seed))
+    reached, total = 0, 0.0
+    while len(blocks):
+        outcome = strike(task, rollouts, blocks, policy.act(task.observe(blocks)))
+        reached += int(outcome.reached.sum())
+        total += float(outcome.reward.sum())
+        blocks = outcome.blocks.take(~outcome.ended)
+    return reached / episodes, total / episodes
+
+
+def push_figures(trained: TrainedPush, pushed: Sequence[Pushed]) -> dict[str, Any]:
+    """What a training came to, for JSON: routes, checkpoints, time."""
+    routes = {
+        run.route.name: {"success": run.success, "segments_completed": run.segments_completed, "trials": len(run.paths)}
+        for run in pushed
+    }
+    checkpoints = [asdict(checked) for checked in trained.checkpoints]
+    flags = {"collapsed": trained.collapsed, "training_seconds": trained.seconds}
+    return flags | {"routes": routes, "checkpoints": checkpoints, "best_success": trained.best.success}
+
+
+Layers = tuple[tuple[np.ndarray, np.ndarray], ...]
+
+
+def _worth(checked: Checked) -> tuple[float, float]:
+    return checked.success, checked.mean_return
+
+
+class _Judge(BaseCallback):
+    """Judges the policy every so many strikes and keeps the best."""
+
+    def __init__(
+        self, task: SegmentTask, rollouts: Rollouts, settings: PushSettings, seed: int, advance: Advance
+    ) -> None:
+        super().__init__()
+        self.checkpoints: list[Checked] = []
+        self.best_layers: Layers = ()
+        self._task, self._rollouts, self._settings = task, rollouts, settings
+        self._seed, self._advance = seed, advance
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_start(self) -> None:
+        due = (len(self.checkpoints) + 1) * self._settings.judged_every
+        if self.num_timesteps >= due and self.num_timesteps > self._settings.warm_up_steps:
+            self._check()
+
+    def _on_training_end(self) -> None:
+        self._check()
+
+    def _check(self) -> None:
+        weights = snapshots.weights(cast(SAC, self.model).actor)
+        layers = tuple((weights[f"{name}.weight"], weights[f"{name}.bias"]) for name in _LAYERS)
+        policy = StrikePolicy(self._task, layers)
+        judged = success_in(policy, self._rollouts, self._settings.judged_on, self._seed)
+        checked = Checked(self.num_timesteps, *judged)
+        if not self.checkpoints or _worth(checked) > max(map(_worth, self.checkpoints)):
+            self.best_layers = layers
+        self.checkpoints.append(checked)
+        self._advance(self.num_timesteps / self._settings.train_steps, f"success {checked.success:.0%}")

@@ -1,0 +1,159 @@
+"""The report of an iteration of CLASH: what adapting to strikes was worth, and the strikes that were planned."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from rsr.calibration import Calibration, load_calibration
+from rsr.config import LoopConfig
+from rsr.files import read_json
+from rsr.reports._html import Section, badge, bullets, join, paragraph, table
+from rsr.reports._text import ABSENT, millimetres, number, percent, seconds
+from rsr.reports.chain import Row, is_simulated, read_rows
+from rsr.reports.page import page_template
+from rsr.reports.strikes import method_name
+from rsr.scenarios import Scenario, load_scenario
+from rsr.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class CollisionData:
+    """All that the page is made of.
+
+    Args:
+        rows: metrics.json of this iteration and of those before it.
+    """
+
+    workspace: Workspace
+    iteration: int
+    config: LoopConfig
+    scenario: Scenario
+    simulated: bool
+    rows: tuple[Row, ...]
+    calibration: Calibration
+    comparison: Mapping[str, Any]
+    picture: bytes
+    plans: Sequence[Mapping[str, Any]]
+    receipts: tuple[Mapping[str, Any], ...]
+
+    @property
+    def row(self) -> Row:
+        return self.rows[-1]
+
+
+def render_collision_report(workspace: Workspace, iteration: int) -> str:
+    """Render the page from the files of the workspace; equal files give an equal page."""
+    data = _read(workspace, iteration)
+    sections = [section(data) for section in (_summary, _methods, _parameters, _plans, _receipts)]
+    title = f"Iteration {iteration} · {data.scenario.name}"
+    return page_template().render(data=data, sections=sections, title=title)
+
+
+def _read(workspace: Workspace, iteration: int) -> CollisionData:
+    config, folder = workspace.config(iteration), workspace.evaluation_dir(iteration)
+    receipts = (read_json(path) for path in sorted(workspace.receipts_dir(iteration).glob("*.json")))
+    return CollisionData(
+        workspace=workspace,
+        iteration=iteration,
+        config=config,
+        scenario=load_scenario(config.scenario),
+        simulated=is_simulated(workspace, iteration),
+        rows=tuple(row for row in read_rows(workspace) if row["iteration"] <= iteration),
+        calibration=load_calibration(workspace.calibration_dir(iteration)),
+        comparison=read_json(folder / "comparison.json"),
+        picture=(folder / "adaptation.png").read_bytes(),
+        plans=read_json(workspace.iteration_dir(iteration) / "plan.json")["plans"],
+        receipts=tuple(receipts),
+    )
+
+
+def _summary(data: CollisionData) -> Section:
+    row = data.row
+    verdict = (
+        f"Adapted to {row['strikes_known']} strikes, the surrogate predicts {percent(row['accuracy_after'])} of unseen "
+        f"ones within 10 %; before, it predicted {percent(row['accuracy_before'])}."
+    )
+    header = ["iteration", "strikes known", "rejected", "within 10 %, before", "after", "in 90 % intervals"]
+    header += ["place of rest, before", "after"]
+    rows = [
+        [
+            str(each["iteration"]),
+            str(each["strikes_known"]),
+            str(each["rejected"]),
+            percent(each["accuracy_before"]),
+            percent(each["accuracy_after"]),
+            percent(each["inside_90"]),
+            millimetres(each["gap_before"]),
+            millimetres(each["gap_after"]),
+        ]
+        for each in data.rows
+    ]
+    words = Markup('<p class="verdict">{}</p>').format(verdict)
+    note = paragraph("Before: the model of the iteration before. Place of rest: RMS distance, held-out strikes.")
+    return Section("summary", "Summary", join([words, table(header, rows), note]))
+
+
+def _methods(data: CollisionData) -> Section:
+    image = base64.b64encode(data.picture).decode()
+    figure = Markup('<figure><img alt="{}" src="data:image/png;base64,{}"></figure>').format("methods compared", image)
+    rows = [
+        [
+            method_name(each["method"]),
+            percent(each["accuracy"]),
+            percent(each["accuracy_raw"]),
+            percent(each["median_error"]),
+            percent(each["inside_90"]),
+        ]
+        for each in data.comparison["methods"]
+    ]
+    header = ["method", "within 10 %", "raw metric", "median error", "in 90 % intervals"]
+    lead = paragraph(f"All methods on the same strikes: {data.comparison['how']}. If another wins here, use it.")
+    return Section("methods", "Methods side by side", join([lead, figure, table(header, rows)]))
+
+
+def _parameters(data: CollisionData) -> Section:
+    rows = [
+        [name, number(each.value), f"{number(each.lower)} to {number(each.upper)}", badge(each.verdict)]
+        for name, each in data.calibration.estimates.items()
+    ]
+    lead = paragraph(
+        "Which parameters explain the strikes through the surrogate. Intervals are the spread of the searches that "
+        "ended equally well; other values may predict the same."
+    )
+    parts = [lead, table(["parameter", "value", "interval", "verdict"], rows, text=(0, 3))]
+    if data.calibration.warnings:
+        parts.append(bullets(data.calibration.warnings))
+    return Section("parameters", "Parameters", join(parts))
+
+
+def _plans(data: CollisionData) -> Section:
+    header = ["target x", "y", "turn", "speed", "angle", "expected off by"]
+    rows = [_plan_row(each) for each in data.plans]
+    lead = paragraph("Single strikes to target poses, CMA-ES in the adapted model; nobody has carried them out here.")
+    return Section("plans", "Planned strikes", join([lead, table(header, rows)]))
+
+
+def _plan_row(plan: Mapping[str, Any]) -> list[str]:
+    (x, y, turn), (at_x, at_y, _) = plan["target"], plan["expected"]
+    off_m = ((x - at_x) ** 2 + (y - at_y) ** 2) ** 0.5
+    return [
+        millimetres(x),
+        millimetres(y),
+        f"{turn:.2f} rad",
+        f"{plan['speed_m_s']:.2f} m/s",
+        f"{plan['angle_rad']:.2f} rad",
+        millimetres(off_m),
+    ]
+
+
+def _receipts(data: CollisionData) -> Section:
+    rows = [
+        [str(each["step"]), seconds(each["duration_s"]), str(each["verdict"]), str(each.get("code", ABSENT))]
+        for each in data.receipts
+    ]
+    return Section("receipts", "Receipts", table(["step", "duration", "verdict", "code"], rows, text=(0, 2, 3)))

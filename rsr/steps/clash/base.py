@@ -1,0 +1,84 @@
+"""Before any recording: strikes simulated in MuJoCo, and the surrogate that is distilled from them."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+from rsr.calibration import save_calibration, start_calibration
+from rsr.clash import Surrogate, distil, generate_pairs, load_pairs, preset, save_surrogate
+from rsr.clash.generate import load_shape_of
+from rsr.config import ClashConfig, LoopConfig
+from rsr.errors import ConfigError, WorkspaceError
+from rsr.progress import Advance
+from rsr.randomness import derive_seed
+from rsr.scenarios import Scenario, load_scenario
+from rsr.scenarios.strike import striking, struck_shape
+from rsr.workspace import Workspace
+
+def strikes(workspace: Workspace, iteration: int, advance: Advance) -> None:
+    """Write strikes/: shards of simulated strikes on the scenario's block. What was interrupted goes on.
+
+    DVC clears a stage's outputs before it runs again, so the shards gather in the machine's own folder first.
+    """
+    config, target = workspace.config(iteration), strikes_dir(workspace)
+    seed = derive_seed(config.seed, iteration, "strikes")
+    unfinished = workspace.root / ".rsr" / f"strikes-{config.scenario.replace('/', '-')}"
+    scenario, settings = load_scenario(config.scenario), clash_settings(config)
+    try:
+        simulate(scenario, unfinished, settings, seed, advance)
+    except WorkspaceError:  # begun with other settings
+        shutil.rmtree(unfinished)
+        simulate(scenario, unfinished, settings, seed, advance)
+    shutil.rmtree(target, ignore_errors=True)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    unfinished.rename(target)
+
+
+def surrogate(workspace: Workspace, iteration: int, advance: Advance) -> None:
+    """Write surrogate/, and as calibration/ what is believed before data."""
+    config = workspace.config(iteration)
+    seed = derive_seed(config.seed, iteration, "surrogate")
+    learn(strikes_dir(workspace), surrogate_dir(workspace), clash_settings(config), seed, advance)
+    save_calibration(start_calibration(load_scenario(config.scenario)), workspace.calibration_dir(iteration))
+
+
+def strikes_dir(workspace: Workspace) -> Path:
+    return workspace.iteration_dir(0) / "strikes"
+
+
+def surrogate_dir(workspace: Workspace) -> Path:
+    return workspace.iteration_dir(0) / "surrogate"
+
+
+def simulate(scenario: Scenario, folder: Path, settings: ClashConfig, seed: int, advance: Advance) -> None:
+    """Simulate strikes on the block that the scenario declares, by the striker that it declares."""
+    generate_pairs(struck_shape(scenario), folder, settings.pairs, seed, advance, striking(scenario))
+
+
+def learn(strikes: Path, folder: Path, settings: ClashConfig, seed: int, advance: Advance) -> Surrogate:
+    """Distil a surrogate from simulated strikes and write it with what it achieves on some it did not see."""
+    recipe = preset(settings.preset)
+    if settings.train_steps is not None:
+        recipe = replace(recipe, steps=settings.train_steps)
+    learnt = distil(load_shape_of(strikes), load_pairs(strikes), recipe, seed, advance)
+    evidence = {"accuracy": learnt.table_one.scaled, "accuracy_low_damping": learnt.bouncy.scaled}
+    save_surrogate(folder, learnt.surrogate, evidence | {"accuracy_raw": learnt.table_one.raw})
+    return learnt.surrogate
+
+
+def clash_settings(config: LoopConfig) -> ClashConfig:
+    """The section `clash`.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    if config.clash is None:
+        raise ConfigError(
+            got="settings without a section `clash`",
+            expected="those of a campaign of CLASH",
+            where="params.yaml",
+            next_step="Begin one in a folder of its own: `python -m flows.clash --workspace NEW`.",
+        )
+    return config.clash

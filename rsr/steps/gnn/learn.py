@@ -1,0 +1,88 @@
+"""The stages before evidence: identify MuJoCo, let it simulate, train a network on that, fine-tune it on recordings."""
+
+from __future__ import annotations
+
+import shutil
+
+from rsr.calibration import calibrator, load_calibration, next_prior, save_calibration, start_calibration
+from rsr.files import write_json
+from rsr.gnn.contract import ContactNetwork
+from rsr.gnn.storage import load_network, save_network
+from rsr.gnn.training import fine_tune, train_network
+from rsr.gnn.trajectories import load_trajectories, save_trajectories
+from rsr.gnn.tuning import FEWEST_TO_FINE_TUNE, NETWORK, RECORD, Judges
+from rsr.gnn.variation import recorded_trajectories, varied_trajectories
+from rsr.progress import Advance
+from rsr.scenarios import load_scenario
+from rsr.steps.gnn.evidence import as_gnn
+from rsr.steps.gnn.pieces import (
+    begin,
+    data_path,
+    gnn_settings,
+    identified_dir,
+    known,
+    settings_and_seed,
+    taught_dir,
+    teacher_of,
+    unfinished_dir,
+)
+from rsr.workspace import Workspace
+
+
+def prior(workspace: Workspace, iteration: int, advance: Advance) -> None:
+    """Write calibration/ of iteration 0: what is believed before data."""
+    scenario = load_scenario(workspace.config(iteration).scenario)
+    save_calibration(start_calibration(scenario), workspace.calibration_dir(iteration))
+
+
+def identify(workspace: Workspace, iteration: int, advance: Advance) -> None:
+    """Write identified/: the teacher, MuJoCo with the parameters that explain the recordings best."""
+    config = workspace.config(iteration)
+    scenario, session, _, seed = begin(workspace, iteration)
+    believed = next_prior(scenario, load_calibration(workspace.calibration_dir(iteration - 1)))
+    method = config.tune.model_copy(update={"method": gnn_settings(config).teacher})
+    found = calibrator(method).fit(scenario, (session,), believed, seed, advance)
+    save_calibration(found, identified_dir(workspace, iteration))
+
+
+def scale(workspace: Workspace, iteration: int, advance: Advance) -> None:
+    """Write trajectories/: what the teacher does from varied starts of the recorded ones."""
+    scenario, session, settings, seed = begin(workspace, iteration)
+    teacher = teacher_of(workspace, iteration)
+    learnt, _ = known(scenario, session, teacher, seed)
+    episodes = [session.episodes[index] for index in learnt]
+    count, frames = settings.trajectories, scenario.episode_steps
+    taught = varied_trajectories(
+        scenario, teacher.vector(), episodes, count, frames, seed, settings.threads, advance
+    )
+    save_trajectories(taught, data_path(workspace, iteration))
+
+
+def train(workspace: Workspace, iteration: int, advance: Advance) -> None:
+    """Write taught/: a network that has learnt the teacher. Killed, it goes on from its last checkpoint."""
+    settings, seed = settings_and_seed(workspace, iteration)
+    unfinished = unfinished_dir(workspace, iteration, "train")
+    taught = load_trajectories(data_path(workspace, iteration))
+    network = train_network(taught, settings.training, seed, advance, folder=unfinished)
+    save_network(network, taught_dir(workspace, iteration))
+    shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def finetune(workspace: Workspace, iteration: int, advance: Advance) -> None:
+    """Write calibration/: the network, fine-tuned on recordings where that helps on episodes that it did not see."""
+    scenario, session, settings, seed = begin(workspace, iteration)
+    teacher, folder = teacher_of(workspace, iteration), workspace.calibration_dir(iteration)
+    learnt, kept_back = known(scenario, session, teacher, seed)
+    network = load_network(taught_dir(workspace, iteration))
+    candidates: dict[str, ContactNetwork] = {"network": network}
+    if settings.finetune_steps and len(learnt) >= FEWEST_TO_FINE_TUNE:
+        episodes = [session.episodes[index] for index in learnt]
+        recorded = recorded_trajectories(scenario, teacher.vector(), episodes)
+        candidates["fine-tuned"] = fine_tune(network, recorded, settings.fine_tuning, seed, advance)
+    judges = Judges(scenario, session, teacher.vector())
+    scores = {name: judges.score(candidate, kept_back) for name, candidate in candidates.items()}
+    chosen = min(scores, key=scores.__getitem__)
+    save_network(candidates[chosen], folder / NETWORK, {"chosen": chosen, "scores": scores})
+    errors = judges.errors(candidates, list(teacher.evidence.held_out))
+    write_json(folder / RECORD, {"scenario": scenario.name, "chosen": chosen, "scores": scores, "errors": errors})
+    save_calibration(as_gnn(scenario, (session,), teacher, folder), folder)

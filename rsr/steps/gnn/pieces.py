@@ -1,0 +1,74 @@
+"""What the stages have in common: settings, episodes that may be used, places of unfinished work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rsr.calibration import Calibration, load_calibration
+from rsr.config import GnnConfig, LoopConfig
+from rsr.errors import ConfigError
+from rsr.gnn.tuning import GnnSettings, split_known
+from rsr.randomness import derive_seed
+from rsr.scenarios import Scenario, load_scenario
+from rsr.sessions import Session, read_session
+from rsr.workspace import Workspace
+
+
+def begin(workspace: Workspace, iteration: int) -> tuple[Scenario, Session, GnnSettings, int]:
+    """Scenario, session, settings and seed of an iteration's stages."""
+    session = read_session(workspace.session_dir(iteration))
+    settings, seed = settings_and_seed(workspace, iteration)
+    return load_scenario(workspace.config(iteration).scenario), session, settings, seed
+
+
+def settings_and_seed(workspace: Workspace, iteration: int) -> tuple[GnnSettings, int]:
+    """One seed for all stages, so that they do what `fit_gnn` does."""
+    config = workspace.config(iteration)
+    return settings_of(gnn_settings(config)), derive_seed(config.seed, iteration, "gnn")
+
+
+def settings_of(config: GnnConfig) -> GnnSettings:
+    return GnnSettings(config.network, config.trajectories, config.steps, config.finetune_steps)
+
+
+def gnn_settings(config: LoopConfig) -> GnnConfig:
+    """The section `gnn`.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    if config.gnn is None:
+        raise ConfigError(
+            got="settings without a section `gnn`",
+            expected="those of a campaign that learns a simulator",
+            where="params.yaml",
+            next_step="Begin one in a folder of its own: `python -m flows.gnn --workspace NEW`.",
+        )
+    return config.gnn
+
+
+def teacher_of(workspace: Workspace, iteration: int) -> Calibration:
+    """The identified MuJoCo of an iteration."""
+    return load_calibration(identified_dir(workspace, iteration))
+
+
+def known(scenario: Scenario, session: Session, teacher: Calibration, seed: int) -> tuple[list[int], list[int]]:
+    """Episodes to learn from, and those to choose by; the teacher's held-out ones are in neither."""
+    return split_known(scenario, session.episodes, teacher.evidence.fitted, seed)
+
+
+def identified_dir(workspace: Workspace, iteration: int) -> Path:
+    return workspace.iteration_dir(iteration) / "identified"
+
+
+def data_path(workspace: Workspace, iteration: int) -> Path:
+    return workspace.iteration_dir(iteration) / "trajectories" / "taught.npz"
+
+
+def taught_dir(workspace: Workspace, iteration: int) -> Path:
+    return workspace.iteration_dir(iteration) / "taught"
+
+
+def unfinished_dir(workspace: Workspace, iteration: int, stage: str) -> Path:
+    """Where a training keeps its checkpoints: DVC clears a stage's outputs before it runs again."""
+    return workspace.root / ".rsr" / f"{stage}-{iteration:03d}"
