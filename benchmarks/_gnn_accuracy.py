@@ -7,20 +7,30 @@ from pathlib import Path
 
 import numpy as np
 from _common import Figure
-from _gnn_networks import Networks, Reality
+from _gnn_networks import USUAL, Reality, carried_over, fine_tuned, taught
 
 from rsr.gnn.contract import ContactNetwork
 from rsr.gnn.evaluation import Predict, judge
 from rsr.gnn.rotations import angle_between
 from rsr.gnn.scaling import Scaling, generate_trajectories, load_scaled
-from rsr.gnn.simulator import predict, predict_in_mujoco
+from rsr.gnn.simulator import GnnSimulator, predict, predict_in_mujoco
+from rsr.gnn.storage import load_network
+from rsr.gnn.trajectories import Trajectory
 from rsr.gnn.velocities import Steady
+from rsr.realities.cubes import CubesStandIn
+from rsr.scenarios import load_scenario
 from rsr.scenarios.two_cubes import ContactParameters
+from rsr.simulators import MujocoSimulator, Simulator, evaluate_recording
 
 FRAMES = 28
 BOWLING_FRAMES = 60
-JUDGING_SEED = 1
-"""Of the teacher's trajectories that nothing was trained on; training has 0."""
+JUDGING_SEED = 1001
+"""Of the teacher's trajectories that nothing was trained on."""
+JUDGES = {
+    "cubes": (Scaling("cubes", frames=FRAMES + 2), 200),
+    "varied": (Scaling("varied", 2, FRAMES + 2), 100),
+    "bowling": (Scaling("bowling", 11, BOWLING_FRAMES + 2), 20),
+}
 
 
 def by(network: ContactNetwork) -> Predict:
@@ -31,51 +41,71 @@ def teacher(contact: ContactParameters) -> Predict:
     return lambda trajectories: predict_in_mujoco(contact, trajectories)
 
 
-def on_teacher(networks: Networks, folder: Path, quick: bool) -> dict[str, Figure]:
+def on_teacher(folder: Path, quick: bool) -> dict[str, Figure]:
     """Against the teacher's own trajectories: two cubes, other sizes and masses, and ten cubes struck by one."""
-    kinds = {
-        "cubes": (Scaling("cubes", frames=FRAMES + 2), 12 if quick else 200),
-        "varied": (Scaling("varied", bodies=2, frames=FRAMES + 2), 12 if quick else 100),
-        "bowling": (Scaling("bowling", bodies=11, frames=BOWLING_FRAMES + 2), 1 if quick else 20),
-    }
-    judges = {}
-    for kind, (scaling, count) in kinds.items():
-        made = generate_trajectories(networks.contact, folder / "judges" / kind, count, scaling, JUDGING_SEED)
-        judges[kind] = load_scaled(made)
-    cubes, varied, ten = (judge(by(networks.impulse), judges[kind]) for kind in kinds)
-    fignet = judge(by(networks.fignet), judges["cubes"])
+    network, cpu_s = taught("impulse", folder, quick)
+    cubes, varied, ten = (judge(by(network), _judges(folder, kind, quick)) for kind in JUDGES)
     return {
         "position_error_mm": cubes.position_mm(FRAMES),
         "rotation_error_deg": cubes.rotation_deg(FRAMES),
-        "position_error_mm_fignet": fignet.position_mm(FRAMES),
-        "rotation_error_deg_fignet": fignet.rotation_deg(FRAMES),
         "varied_error_fraction": varied.mean_fraction(FRAMES),
         "varied_median_error_fraction": varied.median_fraction(FRAMES),
         "varied_rotation_error_deg": varied.rotation_deg(FRAMES),
         "ten_cubes_median_error_fraction": ten.median_fraction(BOWLING_FRAMES),
         "ten_cubes_mean_error_fraction": ten.mean_fraction(BOWLING_FRAMES),
         "ten_cubes_stable": ten.stable,
-        **_training(networks),
+        "training_cpu_s": cpu_s,
     }
 
 
-def _training(networks: Networks) -> dict[str, Figure]:
-    return {f"training_cpu_s_{name}": seconds for name, seconds in networks.cpu_s.items()}
+def fignet_on_teacher(folder: Path, quick: bool) -> dict[str, Figure]:
+    network, cpu_s = taught("fignet", folder, quick)
+    cubes = judge(by(network), _judges(folder, "cubes", quick))
+    return {
+        "position_error_mm_fignet": cubes.position_mm(FRAMES),
+        "rotation_error_deg_fignet": cubes.rotation_deg(FRAMES),
+        "training_cpu_s_fignet": cpu_s,
+    }
 
 
-def on_reality(networks: Networks, real: Reality) -> dict[str, Figure]:
+def _judges(folder: Path, kind: str, quick: bool) -> list[Trajectory]:
+    scaling, count = JUDGES[kind]
+    count = max(1, count // 20) if quick else count
+    return load_scaled(generate_trajectories(USUAL, folder / "judges" / kind, count, scaling, JUDGING_SEED))
+
+
+def on_reality(folder: Path, real: Reality, contact: ContactParameters, quick: bool) -> dict[str, Figure]:
     """Against the stand-in's test trajectories: Eq. (1), millimetres and degrees over all frames."""
+    carried, carrying_cpu_s = carried_over(folder, contact, quick)
+    tuned, tuning_cpu_s = fine_tuned(folder, carried, real, quick)
     simulators: Mapping[str, Predict] = {
         "defaults": teacher(ContactParameters()),
-        "identified": teacher(networks.contact),
-        "impulse": by(networks.impulse),
-        "fine_tuned": by(networks.fine_tuned),
-        "fignet": by(networks.fignet),
+        "identified": teacher(contact),
+        "carried_over": by(carried),
+        "fine_tuned": by(tuned),
     }
-    figures: dict[str, Figure] = {}
+    figures: dict[str, Figure] = {"carrying_over_cpu_s": carrying_cpu_s, "fine_tuning_cpu_s": tuning_cpu_s}
     for name, simulator in simulators.items():
         for figure, value in compared(simulator, real.judge.recorded).items():
             figures[f"stand_in_{figure}_{name}"] = value
+    return figures
+
+
+def beside_mjx(folder: Path, real: Reality, contact: ContactParameters) -> dict[str, Figure]:
+    """MuJoCo in C and MJX with the identified contacts, and the network, all from the recordings' first frames."""
+    from rsr.simulators.mjx import MjxSimulator  # sets up JAX, which a quick look does without
+
+    scenario, session = load_scenario("two_cubes"), CubesStandIn(real.seed).test()
+    values = np.array([contact.mu, *contact.solimp, *contact.solref])
+    simulators: Mapping[str, Simulator] = {
+        "mujoco": MujocoSimulator(scenario),
+        "mjx": MjxSimulator(scenario),
+        "carried_over": GnnSimulator(scenario, load_network(folder / "carried_over")),
+    }
+    figures: dict[str, Figure] = {}
+    for name, simulator in simulators.items():
+        judged = evaluate_recording(scenario, session, values, "first", simulator=simulator)
+        figures |= {f"from_first_frame_{each.name}_{name}": judged[each.name] for each in scenario.evaluation.metrics}
     return figures
 
 

@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 import torch
 from _common import Figure, best_seconds_in_turn
-from _gnn_networks import Networks
+from _gnn_networks import USUAL
 from mujoco import rollout as mujoco_rollout
 from torch import Tensor
 
@@ -22,7 +22,7 @@ from rsr.gnn.teacher import substeps, teacher_model, teacher_rollout
 from rsr.gnn.trajectories import FRAME_S
 from rsr.progress import bar
 from rsr.randomness import generator
-from rsr.scenarios.two_cubes import SIDE_M, ContactParameters
+from rsr.scenarios.two_cubes import SIDE_M
 
 CONVERGED_M = 0.01
 STARTS, STEPS = 10, 10
@@ -38,12 +38,12 @@ def through(network: ContactNetwork, bodies: int, frames: int) -> Rollout:
     return lambda start: rollout(network, world, start, frames)
 
 
-def by_teacher(contact: ContactParameters, bodies: int, frames: int) -> Rollout:
-    """The same of MuJoCo, without gradients."""
+def by_teacher(bodies: int, frames: int) -> Rollout:
+    """The same of MuJoCo with the teacher's contacts, without gradients."""
     world = cube_world(bodies)
 
     def simulated(start: Tensor) -> Tensor:
-        return torch.as_tensor(teacher_rollout(world, contact, start.numpy().astype(float), frames + 2)[:, 2:])
+        return torch.as_tensor(teacher_rollout(world, USUAL, start.numpy().astype(float), frames + 2)[:, 2:])
 
     return simulated
 
@@ -79,16 +79,16 @@ def _difference(objective: Callable[[Tensor], Tensor], velocity: Tensor, axis: i
     return (objective(velocity + step) - objective(velocity - step)) / (2 * _DIFFERENCE)
 
 
-def pushes(networks: Networks, quick: bool) -> dict[str, Figure]:
+def pushes(network: ContactNetwork, quick: bool) -> dict[str, Figure]:
     """Optimise pushes to several targets from ten starts each, and carry them out in MuJoCo, the teacher."""
     rng = generator(4, "gnn", "targets")
     targets = SIDE_M + _GAP_M + rng.uniform(0.04, 0.14, 5), rng.uniform(-0.012, 0.012, 5)
     missed, expected = [], []
-    simulate = by_teacher(networks.contact, 2, _PUSH_FRAMES)
+    simulate = by_teacher(2, _PUSH_FRAMES)
     for number, target in enumerate(np.stack(targets, axis=1)[: 1 if quick else None]):
         task = PushTask.along_x(SIDE_M, _GAP_M, target, FRAME_S)
         starts = sample_starts(task, STARTS, seed=number)
-        found = optimise_push(through(networks.impulse, 2, _PUSH_FRAMES), task, starts, 2 if quick else STEPS)
+        found = optimise_push(through(network, 2, _PUSH_FRAMES), task, starts, 2 if quick else STEPS)
         poses = task.poses.expand(STARTS, -1, -1)
         after = simulate(pushed(poses, task.pusher, found.velocity_m_s, FRAME_S))
         missed.append((after[:, -1, task.struck, :2] - task.target_m).norm(dim=1).numpy())
@@ -101,16 +101,16 @@ def pushes(networks: Networks, quick: bool) -> dict[str, Figure]:
     }
 
 
-def policy(networks: Networks, quick: bool) -> dict[str, Figure]:
+def policy(network: ContactNetwork, quick: bool) -> dict[str, Figure]:
     """Learn to strike a third cube through a second one; judged by MuJoCo on tasks that were not trained on."""
-    simulate = through(networks.impulse, 3, _CHAIN_FRAMES)
-    steps, batch = (2, 4) if quick else (60, 32)
+    simulate = through(network, 3, _CHAIN_FRAMES)
+    steps, batch = (2, 4) if quick else (40, 16)
     with bar("policy") as advance:
         by_gradients = learn_by_gradients(simulate, FRAME_S, steps, batch, seed=0, advance=advance)
     with bar("by rewards") as advance:
         by_rewards = learn_from_rewards(simulate, FRAME_S, steps, batch, seed=0, advance=advance)
     tasks = sample_tasks(20 if quick else 200, seed=1)
-    judge = by_teacher(networks.contact, 3, _CHAIN_FRAMES)
+    judge = by_teacher(3, _CHAIN_FRAMES)
     untrained = learn_by_gradients(simulate, FRAME_S, 0)
     still = (tasks.poses[:, 2, :2] - tasks.targets_m).norm(dim=1)
     return {
@@ -127,23 +127,23 @@ def _missed_mm(judge: Rollout, tasks: Tasks, learnt: torch.nn.Module) -> float:
         return 1e3 * float(distances(judge, tasks, learnt(tasks.observations), FRAME_S).mean())
 
 
-def speed(networks: Networks, quick: bool) -> dict[str, Figure]:
-    """Ten cubes struck by one, a batch of 64 over a second, network against MuJoCo on two threads, taking turns."""
-    batch, frames = (2, 6) if quick else (64, 60)
+def speed(network: ContactNetwork, quick: bool) -> dict[str, Figure]:
+    """Ten cubes struck by one, 64 scenes over half a second: the network against MuJoCo on two threads."""
+    batch, frames = (2, 6) if quick else (64, 30)
     scene = sample_bowling(cube_world(11), generator(5, "gnn", "speed"))
     velocity = torch.as_tensor(scene.velocities[:1, :2], dtype=torch.float32)
     start = pushed(torch.as_tensor(scene.poses[None], dtype=torch.float32), 0, velocity, FRAME_S)
     pair = PushTask.along_x(SIDE_M, _GAP_M, (0.2, 0.0), FRAME_S)
     two_cubes = pushed(pair.poses[None], 0, torch.tensor([[1.0, 0.0]]), FRAME_S)
-    many, one = through(networks.impulse, len(scene.poses), frames), through(networks.impulse, 2, frames)
+    many, one = through(network, len(scene.poses), frames), through(network, 2, frames)
     with torch.no_grad(), mujoco_rollout.Rollout(nthread=2) as pool:
         calls = (
             lambda: many(start.expand(batch, -1, -1, -1)),
-            _in_c(pool, scene, networks.contact, batch, frames),
+            _in_c(pool, scene, batch, frames),
             lambda: many(start),
             lambda: one(two_cubes),
         )
-        seconds = best_seconds_in_turn(calls, 1 if quick else 3)
+        seconds = best_seconds_in_turn(calls, 1 if quick else 2)
     return {
         "speed_ratio_mujoco_over_network": seconds[1] / seconds[0],
         "ten_cubes_frames_per_second_network": batch * frames / seconds[0],
@@ -153,10 +153,8 @@ def speed(networks: Networks, quick: bool) -> dict[str, Figure]:
     }
 
 
-def _in_c(
-    pool: mujoco_rollout.Rollout, scene: Scene, contact: ContactParameters, batch: int, frames: int
-) -> Callable[[], object]:
-    model = teacher_model(scene.world, contact)
+def _in_c(pool: mujoco_rollout.Rollout, scene: Scene, batch: int, frames: int) -> Callable[[], object]:
+    model = teacher_model(scene.world, USUAL)
     row = np.concatenate([[0.0], scene.poses.ravel(), scene.velocities.ravel()])
     data = [mujoco.MjData(model) for _ in range(2)]
     return lambda: pool.rollout(model, data, np.tile(row, (batch, 1)), nstep=frames * substeps(FRAME_S))

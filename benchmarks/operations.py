@@ -35,7 +35,6 @@ from _two_loops import contend
 _HERE = Path(__file__).resolve().parent
 _JOB_S = 0.5
 _WORKERS = 2
-_BATCH = 5
 
 
 def measure(quick: bool, kills: int, tries: int) -> dict[str, Figure]:
@@ -54,7 +53,8 @@ def wait(number: int) -> int:
 
 
 def _spread(jobs: int) -> dict[str, Figure]:
-    from tasks.fan_out import Engine, fan_out
+    from tasks.engine_settings import Engine
+    from tasks.fan_out import fan_out
 
     work = [{"number": number} for number in range(jobs)]
     names = ["threads", "processes"] + (["dask"] if importlib.util.find_spec("prefect_dask") else [])
@@ -67,7 +67,7 @@ def _spread(jobs: int) -> dict[str, Figure]:
     ideal_s = jobs * _JOB_S / _WORKERS
     started_s = time.perf_counter()
     with LocalCluster(n_workers=_WORKERS, threads_per_worker=1, dashboard_address=None) as cluster:
-        engine = Engine("dask", _WORKERS, _BATCH, address=cluster.scheduler_address)
+        engine = Engine("dask", _WORKERS, address=cluster.scheduler_address)
         fan_out("operations:wait", work[:_WORKERS], engine)  # the workers import Prefect
         warm_s = time.perf_counter()
         fan_out("operations:wait", work, engine)

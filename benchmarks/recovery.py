@@ -9,7 +9,7 @@ by chance; a delay by 60 ms), and only as sure of it as the scenario's own prior
 - false_identified: how often a parameter that the recording cannot tell is called *identified*: in `untouched_runs`
   runs the arm moves, but never touches the cube, so nothing tells friction, mass and contact softness.
 
-Fits are a quarter as long as the default, on half as many windows; with --quick, shorter and fewer.
+Fits are those of the default method; with --quick, shorter and fewer.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def measure(quick: bool, first: int = 1000) -> dict[str, Figure]:
     """Fit all recordings; seeds count up from `first`, so that other runs are other recordings."""
     scenario = load_scenario("push_cube")
     recordings = 2 if quick else RECORDINGS
-    effort = Effort(budget=120, max_windows=24) if quick else Effort(budget=240, max_windows=32)
+    effort = Effort(budget=120, max_windows=24) if quick else Effort()
     tally = _Tally()
     for seed in range(first, first + recordings):
         truth = true_parameters(scenario, generator(seed, "truth"))
@@ -113,7 +113,7 @@ def fitted(
     margin = 1e-6 * (scenario.space.upper - scenario.space.lower)
     inside = np.clip(wrong, scenario.space.lower + margin, scenario.space.upper - margin)
     mean = scenario.space.to_coordinates(inside)
-    fitting = calibrator(TuneConfig(method="cmaes", fit_episodes=EPISODES // 2), effort)
+    fitting = calibrator(TuneConfig(fit_episodes=EPISODES // 2), effort)
     return fitting.fit(scenario, (session,), Prior(mean, scenario.space.prior_std), seed * STARTS + start, ignore)
 
 

@@ -13,7 +13,8 @@ from the call to the last result.
     ENGINE_most_workers_SECONDS_s     (w + a) / s: beyond so many, workers wait for the flow, with tasks of w seconds
 
 The model is T(n, W, w) = t0 + max(n s, n (w + a) / W) for n tasks of w seconds on W workers. Runs without work give t0
-and s, runs with one worker give a. `model_error` compares it with the two runs of 200 jobs, which it has not seen.
+and s (with two Dask workers no less than a / 2: there s is an upper bound), runs with one worker give a. `model_error`
+compares it with the two runs of 200 jobs, which it has not seen.
 With --quick fewer jobs. --figure FILE draws the model.
 """
 
@@ -121,7 +122,8 @@ def _fitted(name: str, quick: bool) -> tuple[Model, dict[str, Figure]]:
 
 
 def _seconds(name: str, jobs: int, job_s: float, workers: int, batch: int | None) -> float:
-    from tasks.fan_out import Engine, fan_out
+    from tasks.engine_settings import Engine
+    from tasks.fan_out import fan_out
 
     work = [{"seconds": job_s, "number": number} for number in range(jobs)]
     begun = time.perf_counter()
@@ -133,7 +135,8 @@ def _seconds(name: str, jobs: int, job_s: float, workers: int, batch: int | None
 
 
 def _same_bytes() -> bool:
-    from tasks.fan_out import Engine, fan_out
+    from tasks.engine_settings import Engine
+    from tasks.fan_out import fan_out
 
     jobs = [{"seed": seed, "count": 100} for seed in range(6)]
     found = {json.dumps(fan_out("scaling:draw", jobs, Engine(name))) for name in ("threads", "processes", "dask")}  # type: ignore[arg-type]
@@ -179,7 +182,7 @@ def _draw(models: dict[str, Model], path: Path) -> None:
     """Efficiency over workers, for tasks of three lengths, where there is work for a hundred tasks a worker."""
     from matplotlib.figure import Figure as Page
 
-    page = Page(figsize=(7.5, 3.2), layout="constrained")
+    page = Page(figsize=(9, 3), layout="constrained")
     workers = np.unique(np.round(np.geomspace(1, 1000, 200)).astype(int))
     for axes, (name, model) in zip(page.subplots(1, 2, sharey=True), models.items(), strict=True):
         for length_s in _LENGTHS_S:
@@ -188,7 +191,7 @@ def _draw(models: dict[str, Model], path: Path) -> None:
         axes.set(title=name, xlabel="workers", ylim=(0, 105))
         axes.grid(alpha=0.3)
     page.axes[0].set_ylabel("efficiency, %")
-    page.axes[1].legend(loc="lower left")
+    page.legend(*page.axes[0].get_legend_handles_labels(), loc="outside right center")
     page.savefig(path, dpi=120)
 
 

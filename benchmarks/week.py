@@ -8,6 +8,7 @@ it has the deployment run at once.
     iterations                  done in the week
     nights                      runs of the nightly deployment
     automation_runs             runs that an event started
+    runs_failed                 of the loop; none should
     drift_noticed               the gap watch raised rsr.robot-changed after the change, and not before
     recalibrated                and the loop went round once more because of it
     lost                        drops and approvals that nothing came of, though the server was killed in between

@@ -21,7 +21,7 @@ from tasks.presets import Tuning, settings_of
 from tasks.watcher import watched
 
 
-def main(tuning: Tuning, arguments: Sequence[str] | None = None, table: str | None = None) -> int:
+def main(tuning: Tuning, arguments: Sequence[str] | None = None) -> int:
     """Run the flow of a tuning as a command; returns the exit code."""
     chosen = _parser(tuning).parse_args(arguments)
     root = Path(chosen.workspace).resolve()
@@ -29,9 +29,9 @@ def main(tuning: Tuning, arguments: Sequence[str] | None = None, table: str | No
     complaints = Console(stderr=True, highlight=False, soft_wrap=True)
     try:
         given = _given(chosen)
-        with opened(root, table or TUNING_TABLES[tuning], settings_of(tuning, given, chosen.quick)) as campaign:
+        with opened(root, TUNING_TABLES[tuning], settings_of(tuning, given, chosen.quick)) as campaign:
             _check_given(campaign, given)
-            _bring_up_to_date(campaign, tuning, chosen.iterations, table or TUNING_TABLES[tuning])
+            _bring_up_to_date(campaign, tuning, chosen.iterations)
     except RsrError as error:
         complaints.print(f"[bold red]{type(error).__name__}[/]", escape(str(error)))
         return 1
@@ -41,7 +41,7 @@ def main(tuning: Tuning, arguments: Sequence[str] | None = None, table: str | No
     return 0
 
 
-def _bring_up_to_date(campaign: Campaign, tuning: Tuning, iterations: int, table: str) -> None:
+def _bring_up_to_date(campaign: Campaign, tuning: Tuning, iterations: int) -> None:
     console, began_s = Console(highlight=False, soft_wrap=True), time.perf_counter()
     if finished(campaign, iterations):
         console.print(f"Nothing to do: {campaign.root} is up to date through iteration {iterations}.")
@@ -50,7 +50,7 @@ def _bring_up_to_date(campaign: Campaign, tuning: Tuning, iterations: int, table
         flow = getattr(importlib.import_module(f"flows.{tuning}"), tuning)
         environment.quieten()
         with watched():
-            flow(str(campaign.root), iterations, table=table)
+            flow(str(campaign.root), iterations)
         console.print(f"Finished in {time.perf_counter() - began_s:.0f} s.")
     console.print(tuning_table(campaign.workspace.rows()))
     console.print(f"Reports: {campaign.workspace.iteration_dir(0).parent / '*' / 'report.html'}")

@@ -9,7 +9,8 @@ from prefect import flow
 from prefect.artifacts import create_table_artifact
 
 from tasks.campaign import DEFAULT_TABLE
-from tasks.fan_out import Engine, EngineName, fan_out
+from tasks.engine_settings import Engine, EngineName
+from tasks.fan_out import fan_out
 
 
 @flow(name="benchmark", persist_result=False)

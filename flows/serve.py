@@ -13,10 +13,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
+import psutil
 from rich.console import Console
 
 from tasks import environment
@@ -43,7 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         server.start()
         _await_health(server)
         _ensure_pool()
-        _prefect("--no-prompt", "deploy", "--prefect-file", str(_FILE), "--all")
+        _call("prefect", "--no-prompt", "deploy", "--prefect-file", str(_FILE), "--all")
+        _call("flows.automations")
         worker.start()
         _console.print(f"Ready: http://{chosen.host}:{chosen.port} (Ctrl-C ends it)")
         _keep_alive(server, worker)
@@ -103,15 +106,18 @@ class _Part:
         self.start()
 
     def end(self) -> None:
-        """End it and what it started."""
+        """End it, and the runs that it started."""
         if self._process is None or self._process.poll() is not None:
             return
-        self._process.terminate()
-        try:
-            self._process.wait(timeout=20)
-        except subprocess.TimeoutExpired:
-            os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
+        own = psutil.Process(self._process.pid)
+        processes = [own, *own.children(recursive=True)]
+        for process in processes:
+            with suppress(psutil.NoSuchProcess):
+                process.terminate()
+        for process in psutil.wait_procs(processes, timeout=20)[1]:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        self._process.wait()
 
 
 def _await_health(server: _Part) -> None:
@@ -133,15 +139,14 @@ def _ensure_pool() -> None:
         [sys.executable, "-m", "prefect", "work-pool", "inspect", POOL], capture_output=True, check=False
     )
     if known.returncode != 0:
-        _prefect("work-pool", "create", POOL, "--type", "process")
+        _call("prefect", "work-pool", "create", POOL, "--type", "process")
 
 
-def _prefect(*arguments: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "prefect", *arguments], capture_output=True, text=True, check=False, cwd=_PROJECT
-    )
+def _call(*words: str) -> None:
+    """Run a module as a command."""
+    done = subprocess.run([sys.executable, "-m", *words], capture_output=True, text=True, check=False, cwd=_PROJECT)
     if done.returncode != 0:
-        raise _Failure(f"`prefect {' '.join(arguments)}` failed:\n{done.stdout}{done.stderr}")
+        raise _Failure(f"`{' '.join(words)}` failed:\n{done.stdout}{done.stderr}")
 
 
 def _keep_alive(*parts: _Part) -> None:

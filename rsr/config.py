@@ -126,13 +126,15 @@ class GnnConfig(Section):
     """A campaign that learns a simulator of contact: `python -m flows.gnn`.
 
     Args:
-        teacher: the method that identifies the simulator which teaches.
+        teacher, teacher_budget: the method that identifies the simulator which teaches, and how many points its search
+            may try; null stands for what calibrations take anyway.
         network: `impulse`, or `fignet` as the paper has it.
         trajectories: how many the teacher simulates.
         steps, finetune_steps: of training on those, and on the recorded ones; 0 leaves fine-tuning out.
     """
 
     teacher: Literal["cmaes", "sysid", "mjx", "adam"] = "cmaes"
+    teacher_budget: int | None = Field(default=None, ge=1)
     network: Literal["impulse", "fignet"] = "impulse"
     trajectories: int = Field(default=1_500, ge=1)
     steps: int = Field(default=6_000, ge=1)
@@ -142,8 +144,8 @@ class GnnConfig(Section):
 class LoopConfig(Section):
     """All settings of one campaign. `params.yaml` is this class, written down.
 
-    With a section `clash` or `gnn` the campaign is one of `flows/clash.py` or `flows/gnn.py`, with other stages than the
-    loop's.
+    With a section `clash` or `gnn` the campaign is one of `flows/clash.py` or `flows/gnn.py`, with other stages than
+    the loop's.
     """
 
     scenario: str = "push_cube"

@@ -13,7 +13,7 @@ from rsr.steps import leave_receipt, run_step
 from tasks import bookkeeping, versions
 from tasks.bookkeeping import Outcome
 from tasks.campaign import Campaign, tags_of
-from tasks.fan_out import spread_as_configured
+from tasks.engine_settings import spread_as_configured
 from tasks.workspace import write_curves, write_pipeline
 
 

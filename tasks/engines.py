@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 from functools import cache
 from typing import Any
 
@@ -53,8 +54,14 @@ def local_dask(workers: int) -> str:
     from distributed import LocalCluster
 
     cluster = LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None)
-    atexit.register(cluster.close)
+    atexit.register(_close, cluster)
     return cluster.scheduler_address
+
+
+def _close(cluster: Any) -> None:
+    """End a cluster together with this process, when nobody reads its farewells any more."""
+    logging.disable(logging.WARNING)
+    cluster.close()
 
 
 def _ray(workers: int, address: str | None) -> TaskRunner[Any]:

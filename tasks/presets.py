@@ -26,7 +26,7 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
 }
 _QUICK: dict[str, dict[str, Any]] = {
     "clash": {"clash": {"pairs": 3_000, "train_steps": 500, "baselines": False, "targets": 2}},
-    "gnn": {"gnn": {"trajectories": 200, "steps": 300, "finetune_steps": 20}},
+    "gnn": {"gnn": {"teacher_budget": 240, "trajectories": 200, "steps": 300, "finetune_steps": 20}},
 }
 
 

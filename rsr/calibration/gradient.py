@@ -9,7 +9,7 @@ coordinates in which the descent's precision is the unit matrix, looks around.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from cmaes import CMA
@@ -37,7 +37,7 @@ ITERATIONS = 4
 LAST_ITERATIONS = 6
 TOLERANCE = 0.01
 """A stage is done when the loss falls by less than this share in one step ..."""
-LAST_TOLERANCE = 0.002
+LAST_TOLERANCE = 0.003
 """... and the last one when it falls by less than this."""
 POPULATION = 12
 POLISH_SPREAD = 0.7
@@ -123,15 +123,14 @@ def stages(loss: Loss) -> list[Loss]:
 
 
 def _polished(loss: Loss, slopes: Slopes, best: Descent, seed: int, course: _Course) -> Descent:
-    """Look around, and descend again from where it is lower: that gets out of dents in which a descent is stuck."""
-    point = _polish(loss, best, seed, course)
-    if np.array_equal(point, best.point):
-        return best
-    found = descend(loss, slopes, point, ITERATIONS, LAST_TOLERANCE, course.count)
-    return found if found.loss < best.loss else best
+    """Look around, and descend again from where it is clearly lower: that gets out of dents."""
+    point, lowest = _polish(loss, best, seed, course)
+    if lowest > (1.0 - LAST_TOLERANCE) * best.loss:
+        return replace(best, point=point, loss=lowest)
+    return descend(loss, slopes, point, ITERATIONS, LAST_TOLERANCE, course.count)
 
 
-def _polish(loss: Loss, descent: Descent, seed: int, course: _Course) -> np.ndarray:
+def _polish(loss: Loss, descent: Descent, seed: int, course: _Course) -> tuple[np.ndarray, float]:
     """CMA-ES around a descent's end, whitened by its precision; the best point, never a worse one."""
     whitened = _root(descent)
     optimizer = CMA(np.zeros(len(descent.point)), POLISH_SPREAD, seed=seed, population_size=POPULATION)
@@ -146,4 +145,4 @@ def _polish(loss: Loss, descent: Descent, seed: int, course: _Course) -> np.ndar
         course.count(loss, POPULATION, float(losses.min()))
         if losses.min() < lowest:
             best, lowest = points[losses.argmin()], float(losses.min())
-    return best
+    return best, lowest

@@ -47,18 +47,19 @@ class Posterior:
 def posterior(loss: Loss, point: np.ndarray, slope: Slope) -> Posterior:
     """Covariance of a point [P] that supposes neither independent residuals nor a right model.
 
-    The Gauss-Newton covariance A^-1 supposes both. So the scatter B of the episodes' gradients is put between, A^-1 B
-    A^-1 (the "sandwich", clustered by episode). The prior counts as one more independent observation, doubted.
+    The Gauss-Newton covariance supposes both. Instead each episode is left out in turn, to first order: how far that
+    would move the estimate tells how well it is known (the jackknife over clusters, "CR3"). The scatter of the
+    episodes' gradients alone, the plain "sandwich", is too narrow where a few episodes tell most, for the estimate
+    follows them. The prior counts as one more independent observation, doubted.
     """
-    size, episode = len(point), loss.windows.episode
+    episode, owners = loss.windows.episode, np.unique(loss.windows.episode)
     gradients = np.einsum("wrp,wr->wp", slope.sensitivities, loss.misfits(point[None])[0])
-    sums = np.array([gradients[episode == owner].sum(axis=0) for owner in np.unique(episode)])
-    scatter = sums.T @ sums * len(sums) / max(1, len(sums) - 1)
-    information = slope.precision - np.eye(size)
+    sums = np.array([gradients[episode == owner].sum(axis=0) for owner in owners])
+    shares = np.array([_information(slope.sensitivities[episode == owner]) for owner in owners])
     units = loss.prior.std
-    own = _sandwich(information, scatter, np.ones(size))
+    own = _left_out(sums, shares, np.ones(len(point)))
     capped = np.minimum(1.0, 1.0 / np.sqrt(np.diag(own)))
-    wide = _sandwich(information, scatter, np.square(units / loss.scenario.space.prior_std))
+    wide = _left_out(sums, shares, np.square(units / loss.scenario.space.prior_std))
     return Posterior(
         covariance=own * np.outer(units * capped, units * capped),
         data_std=np.sqrt(np.diag(wide)) * units,
@@ -66,9 +67,26 @@ def posterior(loss: Loss, point: np.ndarray, slope: Slope) -> Posterior:
     )
 
 
-def _sandwich(information: np.ndarray, scatter: np.ndarray, precision: np.ndarray) -> np.ndarray:
-    inverse = np.linalg.inv(information + np.diag(precision))
-    return INFLATION**2 * inverse @ (scatter + PRIOR_DOUBT**2 * np.diag(precision)) @ inverse
+def _information(sensitivities: np.ndarray) -> np.ndarray:
+    """Precision [P, P] that sensitivities [W, R, P] give."""
+    flat = sensitivities.reshape(-1, sensitivities.shape[-1])
+    return flat.T @ flat
+
+
+def _left_out(gradients: np.ndarray, shares: np.ndarray, precision: np.ndarray) -> np.ndarray:
+    """Covariance [P, P] of an estimate, from what each episode says of it.
+
+    Args:
+        gradients: [E, P] of the episodes' losses.
+        shares: [E, P, P], the episodes' parts of the information.
+        precision: [P] of the prior.
+    """
+    whole, count = shares.sum(axis=0) + np.diag(precision), len(gradients)
+    inverse = np.linalg.inv(whole)
+    rest = whole - shares if count > 1 else whole[None]  # a single episode cannot be left out
+    moved = np.linalg.solve(rest, gradients[..., None])[..., 0]
+    scatter = moved.T @ moved * max(1, count - 1) / count
+    return INFLATION**2 * (scatter + PRIOR_DOUBT**2 * inverse @ np.diag(precision) @ inverse)
 
 
 def ignorance(space: ParameterSpace, prior_std: np.ndarray) -> Posterior:

@@ -5,8 +5,9 @@
     model = adapt(surrogate, read_strikes("strikes.csv", shape))  # ten real ones
     velocities = model(strikes)
 
-The commands are `rsr clash data`, `train` and `adapt`. May import simulators, scenarios and sessions; what hides in
-a stand-in for reality is closed to it.
+The commands are `rsr clash data`, `train`, `adapt` and `push`. May import policies, simulators, scenarios and
+sessions; what hides in a stand-in for reality is closed to it. Pushing along routes is in `routes`, `segment` (the
+task), `segment_env`, `sequence_training`, `strike_policy` and `sequence`, which load Stable-Baselines3.
 """
 
 from rsr.clash.adaptation import Adapted, adapt

@@ -13,8 +13,8 @@ from rsr.clash.residual import STRENGTHS, Residual, fit_residual, seen
 from rsr.scenarios.strike import RecordedStrikes, Shape, Strikes
 
 Z90 = 1.6449
-_TEMPER = 0.5
-"""Two wrong models are better averaged than chosen between: evidence counts half."""
+_TEMPER = 0.25
+"""Two wrong models are better averaged than chosen between: evidence counts a quarter."""
 
 
 @dataclass(frozen=True)

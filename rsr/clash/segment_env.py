@@ -75,10 +75,8 @@ class SegmentVecEnv(VecEnv):
         last = self._task.observe(outcome.blocks)
         ended = np.flatnonzero(outcome.ended)
         for copy in ended:
-            episode = {"r": float(self._returns[copy]), "l": int(outcome.blocks.struck[copy]), "t": 0.0}
-            infos[copy] = {
-                "terminal_observation": last[copy], "is_success": bool(outcome.reached[copy]), "episode": episode
-            }  # fmt: skip
+            infos[copy] = {"terminal_observation": last[copy], "is_success": bool(outcome.reached[copy])}
+            infos[copy]["episode"] = {"r": self._returns[copy], "l": outcome.blocks.struck[copy], "t": 0.0}
         self._returns[ended] = 0
         self._blocks = _anew(outcome.blocks, ended, self._task.starts(len(ended), self._rng))
         return self._task.observe(self._blocks), outcome.reward.astype(np.float32), outcome.ended, infos

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -85,8 +85,3 @@ def push_routes(
         push(policy, route, rollouts, route_starts(route, trials, generator(seed, "route", route.name)))
         for route in routes
     )
-
-
-def with_rules(policy: StrikePolicy, **rules: float) -> StrikePolicy:
-    """The same policy under other rules of the task, such as a narrower zone."""
-    return replace(policy, task=replace(policy.task, **rules))

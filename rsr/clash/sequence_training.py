@@ -28,28 +28,47 @@ COLLAPSED = 0.5
 
 @dataclass(frozen=True)
 class PushSettings:
-    """How SAC is run.
+    """How SAC is run; by default many copies and few large batches, which learns a segment in some thousand strikes.
 
     Args:
         train_steps: strikes, over all copies.
+        final_rate: share of the learning rate that is left in the end; it falls evenly.
         rollout_steps: strikes of each copy from one round of gradient steps to the next.
         gradient_steps: in each round.
         warm_up_steps: random strikes before anything is learnt.
         judged_every: strikes from one checkpoint to the next. judged_on: episodes that a checkpoint is judged on.
     """
 
-    train_steps: int = 12_288
+    train_steps: int = 16_384
     copies: int = 64
     rollout_steps: int = 4
     gradient_steps: int = 32
     batch_size: int = 512
     learning_rate: float = 3e-3
+    final_rate: float = 0.1
     gamma: float = 0.98
     target_rate: float = 0.01
     warm_up_steps: int = 2048
     hidden: tuple[int, int] = (64, 64)
     judged_every: int = 2048
     judged_on: int = 256
+
+
+SB3_DEFAULTS = PushSettings(
+    train_steps=200_000,
+    copies=1,
+    rollout_steps=1,
+    gradient_steps=1,
+    batch_size=256,
+    learning_rate=3e-4,
+    final_rate=1.0,
+    gamma=0.99,
+    target_rate=0.005,
+    warm_up_steps=100,
+    hidden=(256, 256),
+    judged_every=10_000,
+)
+"""As the paper does it: 200,000 steps, and the rest as Stable-Baselines3 has it; most of an hour of CPU."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +114,7 @@ def train_push(
         train_freq=settings.rollout_steps,
         gradient_steps=settings.gradient_steps,
         batch_size=settings.batch_size,
-        learning_rate=lambda left: settings.learning_rate * max(left, 0.1),
+        learning_rate=lambda left: settings.learning_rate * max(left, settings.final_rate),
         gamma=settings.gamma,
         tau=settings.target_rate,
         buffer_size=settings.train_steps + settings.copies,

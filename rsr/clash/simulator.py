@@ -146,7 +146,7 @@ class HybridSimulator:
 
 
 def _watched(scenario: Scenario) -> Scenario:
-    """The scenario with a sensor of the pair's distance, and without any other contact of the two than a stated pair."""
+    """The scenario with a sensor of the pair's distance, and no other contact of the two than a stated pair."""
     declared, base = declared_collision(scenario), scenario.base_model
     spec = mujoco.MjSpec.from_file(str(scenario.mjcf))
     bodies = [base.body(base.geom_bodyid[base.geom(name).id]).name for name in (declared.striker, declared.struck)]

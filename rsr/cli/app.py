@@ -14,7 +14,7 @@ from rsr.cli.deploying import deploy, export, recover
 from rsr.cli.gnn import gnn
 from rsr.cli.groups import later
 from rsr.cli.ingesting import ingest
-from rsr.cli.lab import approve, doctor, drift
+from rsr.cli.lab import answer, approve, doctor, drift
 from rsr.cli.planning import divergence, plan
 from rsr.cli.published import data
 from rsr.cli.recordings import calibrate, evaluate
@@ -41,6 +41,7 @@ COMMANDS: tuple[Callable[..., int], ...] = (
     clash,
     gnn,
     drift,
+    answer,
     approve,
     doctor,
 )

@@ -11,11 +11,12 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from rsr import progress
+from rsr.cli.examination import loop_at_work
 from rsr.cli.screen import hint, say, show
 from rsr.errors import ConfigError, WorkspaceError
 from rsr.reports import chain_table, is_simulated, read_rows, verdict_sentence
 from rsr.reports.tuning import tuning_table
-from rsr.steps import TABLE, run_step, table_of
+from rsr.steps import CLASH, TABLE, StepTable, run_step, table_of
 from rsr.workspace import CHAIN_FILE, Workspace
 
 Folder = Annotated[Path | None, arg(metavar="DIR", help_behavior_hint="")]
@@ -37,7 +38,7 @@ def status(workspace: Folder = None, json: Annotated[bool, arg(help_behavior_hin
     rows = read_rows(found)
     if json:
         say(json_format.dumps(rows, indent=1))
-    elif rows and table_of(found.settings()) is not TABLE:
+    elif rows and _table(found) is not TABLE:
         show(tuning_table(rows))
     elif rows:
         show(chain_table(rows, is_simulated(found)))
@@ -65,7 +66,7 @@ def step(
     """
     found = _workspace(workspace)
     with progress.bar(f"{name} {iteration}") as advance:
-        run_step(found, name, iteration, advance, table_of(found.settings()))
+        run_step(found, name, iteration, advance, _table(found))
     return 0
 
 
@@ -142,6 +143,8 @@ def _last_evaluated(workspace: Workspace) -> int:
 def _outlook(workspace: Workspace) -> Iterator[str]:
     """Say what is missing and what comes next."""
     chain = workspace.chain()
+    if who := loop_at_work(workspace.root):
+        yield f"A loop is at work: {who}."
     if workspace.alert_path.exists():
         yield f"Alert: {workspace.alert_path.read_text().strip()}"
     if workspace.waiting_path.exists():
@@ -162,13 +165,18 @@ def _loop(workspace: Workspace, iterations: int) -> str:
     """The command that brings this workspace to so many iterations, from the current folder."""
     here = Path.cwd()
     elsewhere = "" if workspace.root == here else f" --workspace {os.path.relpath(workspace.root, here)}"
-    settings = workspace.settings()
-    flow = next((f"python -m flows.{name}" for name in ("clash", "gnn") if getattr(settings, name)), _LOOP)
+    table = _table(workspace)
+    flow = f"python -m flows.{'clash' if table is CLASH else 'gnn'}" if table is not TABLE else _LOOP
     return f"{flow}{elsewhere} --iterations {iterations}"
+
+
+def _table(workspace: Workspace) -> StepTable:
+    """The campaign's stages; those of the loop where there are no settings to tell."""
+    return table_of(workspace.settings()) if workspace.settings_path.exists() else TABLE
 
 
 def _open_steps(workspace: Workspace, iteration: int) -> list[str]:
     """Name the steps of which a result is not there, in the order of the loop."""
-    table = table_of(workspace.settings())
+    table = _table(workspace)
     steps = (table.collect, *(stage for stage in table.stages if stage.foreach))
     return [each.name for each in steps if not all(path.exists() for path in each.outputs(workspace, iteration))]

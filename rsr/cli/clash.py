@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -105,7 +106,8 @@ def push(
     adapted: _DIR,
     out: _DIR,
     simulator: Annotated[Literal["hybrid", "mujoco"], arg(metavar="S")] = "hybrid",
-    steps: _N = 12_288,
+    steps: Annotated[int | None, arg(metavar="N", help_behavior_hint="")] = None,
+    recipe: Annotated[Literal["default", "sb3"], arg(metavar="R")] = "default",
     strikes: _N = 5,
     reward: Annotated[str, arg(metavar="R")] = "progress",
     trials: _N = 50,
@@ -118,7 +120,8 @@ def push(
         adapted: folder of `rsr clash adapt`, from strikes that say where the block came to rest.
         out: folder for the policy, its picture and its figures.
         simulator: hybrid, or mujoco: MuJoCo with the identified parameters, for comparison.
-        steps: strikes to learn from.
+        steps: strikes to learn from; by default what the recipe needs.
+        recipe: default, or sb3: 200,000 strikes with the defaults of Stable-Baselines3, as in the paper; takes an hour.
         strikes: on each segment, at most.
         reward: progress, or literal: the paper's Table V, under which waiting pays.
         trials: on each route, in the simulator that was trained in.
@@ -130,7 +133,7 @@ def push(
     from rsr.clash.routes import ROUTES
     from rsr.clash.segment import SegmentTask
     from rsr.clash.sequence import push_routes
-    from rsr.clash.sequence_training import PushSettings, push_figures, train_push
+    from rsr.clash.sequence_training import SB3_DEFAULTS, PushSettings, push_figures, train_push
     from rsr.files import write_bytes, write_json
     from rsr.reports.pushing import push_picture, push_table
     from rsr.simulators.strike_rollouts import FastRollout
@@ -138,8 +141,10 @@ def push(
     model = load_adapted(adapted)
     rollouts = HybridStrikes(model) if simulator == "hybrid" else FastRollout(model.shape, model.identified.values)
     task = SegmentTask(model.shape, most_strikes=strikes, reward=reward)
+    settings = PushSettings() if recipe == "default" else SB3_DEFAULTS
+    settings = settings if steps is None else replace(settings, train_steps=steps)
     with progress.bar(f"policy in {simulator}") as advance:
-        trained = train_push(task, rollouts, PushSettings(train_steps=steps), seed, advance)
+        trained = train_push(task, rollouts, settings, seed, advance)
     pushed = push_routes(trained.policy, tuple(ROUTES.values()), rollouts, trials, seed)
     trained.policy.save(out)
     figures = push_figures(trained, pushed) | {"simulator": simulator}

@@ -169,6 +169,12 @@ def _open(address: str) -> str:
     return address.replace(f"{parts.netloc.rpartition('@')[0]}@", "") if "@" in parts.netloc else address
 
 
+def loop_at_work(root: Path) -> str | None:
+    """Who works in the workspace at this moment, in words; None if nobody does."""
+    finding = _holder(root)
+    return finding.found if finding.state == "note" and not finding.remedy else None
+
+
 def _holder(root: Path) -> Finding:
     """Who works in the workspace: the lock itself goes with its holder, what it says may stay."""
     try:

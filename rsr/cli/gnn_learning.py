@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -38,7 +39,7 @@ def train(
     data: _PATHS,
     out: _DIR,
     network: Annotated[str, arg(metavar="KIND")] = "impulse",
-    steps: _N = 9000,
+    steps: _N = 2000,
     finetune: _MAYBE = None,
     finetune_steps: _N = 300,
     seed: _N = 0,
@@ -49,21 +50,20 @@ def train(
         data: folders of `rsr gnn data`, or .npz files of trajectories.
         out: folder for the network. Begun again, a training goes on where it was stopped.
         network: impulse, or fignet.
-        steps: of training; 9000 take the network impulse about ten minutes of one core.
+        steps: of training; 2000 take the network impulse about four minutes of one core.
         finetune: recorded trajectories, .npz, to fine-tune on afterwards.
         finetune_steps: of fine-tuning.
         seed: equal seeds give equal bytes.
     """
     from rsr.gnn.storage import save_network
-    from rsr.gnn.training import TrainingSettings, fine_tune, train_network
-    from rsr.gnn.tuning import GnnSettings
+    from rsr.gnn.training import FINE_TUNING, TrainingSettings, fine_tune, train_network
 
     taught = [trajectory for path in data for trajectory in _read(path)]
     settings = TrainingSettings(steps=steps, network=network)
     with progress.bar("training") as advance:
         learnt = train_network(taught, settings, seed, advance, folder=out)
     if finetune is not None:
-        few = GnnSettings(network=network, finetune_steps=finetune_steps).fine_tuning
+        few = replace(FINE_TUNING, network=network, steps=finetune_steps)
         recorded = _read(finetune)
         with progress.bar("fine-tuning") as advance:
             learnt = fine_tune(learnt, recorded, few, seed, advance)

@@ -76,9 +76,7 @@ def _judged(
     return figures
 
 
-def _strikes(
-    scenario: Scenario, session: Session, folder: Path, chosen: Sequence[int]
-) -> dict[str, dict[str, float]]:
+def _strikes(scenario: Scenario, session: Session, folder: Path, chosen: Sequence[int]) -> dict[str, dict[str, float]]:
     """How well single strikes are predicted: by the adapted surrogate, and by it before any recording."""
     from rsr.clash import load_adapted
     from rsr.clash.recordings import strikes_of

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from rich.markup import escape
 from rich.table import Table
-from tyro.conf import arg
+from tyro.conf import Positional, arg
 
 from rsr.cli.screen import say, show
 from rsr.files import write_json
@@ -42,6 +42,28 @@ def drift(
         figures = {"gap_then": found.gap_then, "gap_now": found.gap_now, "limit": found.limit, "unit": found.gap_unit}
         write_json(json, {"changed": found.changed, "episodes": found.episodes, **figures})
     return NOT_IN_ORDER if found.changed else 0
+
+
+def answer(
+    sources: Positional[Annotated[tuple[Path, ...], arg(metavar="SOURCE [SOURCE ...]", help_behavior_hint="")]],
+    /,
+    *,
+    map: Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="")] = None,
+    workspace: Folder = None,
+) -> int:
+    """Put recordings into a campaign's inbox as the session that it waits for; where a lab is served, it then goes on.
+
+    Args:
+        sources: a stored session, an archive of one, or raw recordings in any format that `rsr ingest` reads.
+        map: for raw recordings: YAML file that says which columns are which channels; what it lacks is guessed.
+        workspace: the campaign's folder; by default the current one or the nearest above it.
+    """
+    from rsr.steps import answer as steps
+
+    found = Workspace.find(workspace or Path.cwd())
+    iteration = steps.answer(found, sources, map)
+    say(f"in the inbox, for iteration {iteration}; `rsr status` says what comes next")
+    return 0
 
 
 def approve(

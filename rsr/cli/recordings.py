@@ -39,6 +39,7 @@ def calibrate(
     bootstrap: Count = 0,
     structure: Annotated[bool, arg(help_behavior_hint="")] = False,
     base: OptionalFolder = None,
+    params: Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="")] = None,
 ) -> int:
     """Fit the simulator's parameters to recordings, judged on episodes that the fit never sees.
 
@@ -56,9 +57,10 @@ def calibrate(
         bootstrap: refit so many resamples of the episodes, to check the intervals and to widen those too narrow.
         structure: let the choices race that the scenario's file leaves open, such as the friction cone.
         base: with clash: folder of a surrogate, such as `rsr clash train` makes; by default one is made in out/base.
+        params: with clash and gnn: a params.yaml whose section of that name says how much to simulate and to train.
     """
     from rsr.calibration import start_prior
-    from rsr.config import parse_config
+    from rsr.config import load_config, parse_config
     from rsr.scenarios import load_scenario
     from rsr.steps.methods import check_method, tune_into
 
@@ -68,6 +70,9 @@ def calibrate(
     everything = method == "all"
     options = {"seed": seed, "tune": tune if everything else {"method": method, **tune}}
     settings = parse_config(options, where="command line")
+    if params is not None:
+        given = load_config(params)
+        settings = settings.model_copy(update={"clash": given.clash, "gnn": given.gnn})
     check_method(settings.tune.method)
     loaded = load_scenario(scenario)
     recorded = read_sessions(loaded, sessions)

@@ -19,7 +19,7 @@ from rsr.gnn.rigid import cross, turned
 _SKIN_M = 0.002
 """Vertices nearer than this to a body take their normal from the plane that separates the two bodies: the direction to
 the nearest point means little at no distance (two cubes of one height have their top corners in one plane)."""
-_CROSSING = 0.02
+_CROSSING = 0.001
 """Edges cross where the nearest points are this share of an edge away from its ends; nearer, a vertex touches."""
 _SUPPORT_M = 1e-4
 

@@ -24,6 +24,8 @@ from rsr.scenarios.two_cubes import ContactParameters
 
 EVALUATIONS = 1000
 _POPULATION = 16
+_BEST_SHARE = 0.1
+_AS_GOOD = 1.5
 _GIVEN = 2
 _WORST = 1e6
 """The error of parameters with which MuJoCo diverges."""
@@ -130,25 +132,42 @@ def identify(
     judge = recorded if isinstance(recorded, Judge) else Judge(recorded, threads)
     space = load_scenario("two_cubes").space
     study = _study(seed)
-    best, least, done = ContactParameters(), np.inf, 0
-    while done < evaluations:
-        trials = [study.ask() for _ in range(min(_POPULATION, evaluations - done))]
-        contacts = [_contact(_suggested(trial, space)) for trial in trials]
-        errors = judge(contacts).mean(axis=1)
-        for trial, error in zip(trials, errors.tolist(), strict=True):
+    tried, errors = np.zeros((0, len(space))), np.zeros(0)
+    while len(tried) < evaluations:
+        trials = [study.ask() for _ in range(min(_POPULATION, evaluations - len(tried)))]
+        values = np.array([_suggested(trial, space) for trial in trials])
+        found = judge([_contact(each) for each in values]).mean(axis=1)
+        for trial, error in zip(trials, found.tolist(), strict=True):
             study.tell(trial, error)
-        if errors.min() < least:
-            best, least = contacts[int(errors.argmin())], float(errors.min())
-        done += len(trials)
-        advance(done / evaluations, f"error {least:.3f} after {done:,} of {evaluations:,}")
+        tried, errors = np.concatenate([tried, values]), np.concatenate([errors, found])
+        words = f"error {errors.min():.3f} after {len(tried):,} of {evaluations:,}"
+        advance(len(tried) / evaluations, words)
+    contact, error = _chosen(judge, space, tried, errors)
     return Identified(
-        contact=best,
+        contact=contact,
         default_error=judge.mean(ContactParameters()),
-        error=least,
-        evaluations=done,
+        error=error,
+        evaluations=len(tried),
         jumps=sum(int(each.jumped.sum()) for each in judge.recorded),
         warnings=_warnings(judge.recorded),
     )
+
+
+def _chosen(
+    judge: Judge, space: ParameterSpace, tried: np.ndarray, errors: np.ndarray
+) -> tuple[ContactParameters, float]:
+    """The middle of the best, and its error; the best itself, where the middle is no good.
+
+    A few noisy trajectories are explained about equally by contacts that differ much. The single best one fits their
+    noise; the middle predicts others better, by a quarter on the stand-ins that this was tried on.
+    """
+    best = tried[np.argsort(errors, kind="stable")[: max(1, round(_BEST_SHARE * len(errors)))]]
+    middle = space.to_values(space.to_coordinates(best).mean(axis=0)).clip(space.lower, space.upper)
+    contact = _contact(middle)
+    error = judge.mean(contact)
+    if error > _AS_GOOD * errors.min():
+        return _contact(tried[errors.argmin()]), float(errors.min())
+    return contact, error
 
 
 def _errors(group: Group, simulated: np.ndarray) -> np.ndarray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -12,7 +11,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
-from rsr.errors import ConfigError, SessionError, WorkspaceError
+from rsr.errors import CalibrationError, ConfigError, SessionError, WorkspaceError
 from rsr.files import DAMAGED, read_json, sha256, write_json
 from rsr.gnn.bodies import World
 from rsr.gnn.rotations import turned
@@ -29,6 +28,7 @@ FRAMES = 30
 KINDS = ("cubes", "varied", "bowling")
 
 _OVERLAP_M = 1e-6
+_ATTEMPTS = 50
 _FASTEST_M_S = 4.0
 _STEEPEST_RAD = np.radians(10)
 
@@ -100,8 +100,16 @@ def _drawn(contact: ContactParameters, scaling: Scaling, seed: int, numbers: ran
     equal = None if scaling.kind == "varied" else _compiled(cube_world(scaling.bodies), contact)
 
     def draw(number: int) -> Trajectory:
-        attempts = (_attempt(contact, scaling, equal, seed, number, attempt) for attempt in itertools.count())
-        return next(trajectory for trajectory in attempts if _is_planar(trajectory))
+        for attempt in range(_ATTEMPTS):
+            trajectory = _attempt(contact, scaling, equal, seed, number, attempt)
+            if _is_planar(trajectory):
+                return trajectory
+        raise CalibrationError(
+            got=f"{_ATTEMPTS} scenes in a row in which a body topples or is thrown off",
+            expected="bodies that slide and collide",
+            where="data scaling",
+            next_step="Look at the teacher's contact parameters: identify them from more recordings.",
+        )
 
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(draw, numbers))

@@ -46,12 +46,12 @@ class TrainingSettings:
         network: `impulse` or `fignet`.
     """
 
-    steps: int = 9000
+    steps: int = 3000
     batch: int = 128
     rate: float = 2e-3
-    unroll: int = 6
+    unroll: int = 8
     long_from: float = 0.5
-    noise_m: float = 2e-4
+    noise_m: float = 5e-5
     scale_m_s: float = 0.015
     network: str = "impulse"
 

@@ -15,7 +15,7 @@ from rsr.gnn.contract import ContactNetwork
 from rsr.gnn.simulator import GnnSimulator
 from rsr.gnn.storage import load_network, save_network
 from rsr.gnn.training import TrainingSettings, fine_tune, train_network
-from rsr.gnn.variation import recorded_trajectories, varied_trajectories
+from rsr.gnn.variation import judged_trajectories, varied_trajectories
 from rsr.progress import Advance
 from rsr.randomness import generator
 from rsr.scenarios import Scenario
@@ -25,7 +25,7 @@ from rsr.simulators import MujocoSimulator, Simulator, evaluate_recording
 NETWORK, RECORD = "network", "gnn.json"
 _UNFINISHED = ".training"
 _KEPT_BACK = 0.2
-_FINETUNE_BATCH, _FINETUNE_RATE, _FINETUNE_UNROLL = 64, 3e-4, 16
+_FINETUNE_FRAMES = 42
 FEWEST_TO_FINE_TUNE = 3
 
 
@@ -42,24 +42,27 @@ class GnnSettings:
 
     network: str = "impulse"
     trajectories: int = 1500
-    steps: int = 2500
-    finetune_steps: int = 200
+    steps: int = 1500
+    finetune_steps: int = 60
     threads: int = 2
 
     @property
     def training(self) -> TrainingSettings:
         return TrainingSettings(network=self.network, steps=self.steps)
 
-    @property
-    def fine_tuning(self) -> TrainingSettings:
-        """Long windows from the first step on, and no disturbance: recordings bring noise of their own."""
+    def fine_tuning(self, frames: int) -> TrainingSettings:
+        """Whole windows of so many frames from the first step on; recordings bring noise of their own.
+
+        Centimetres count here, the millimetres that cameras add do not.
+        """
         return TrainingSettings(
             steps=self.finetune_steps,
-            batch=_FINETUNE_BATCH,
-            rate=_FINETUNE_RATE,
-            unroll=_FINETUNE_UNROLL,
+            batch=80,
+            rate=4e-4,
+            unroll=frames - 2,
             long_from=0.0,
             noise_m=0.0,
+            scale_m_s=0.1,
             network=self.network,
         )
 
@@ -119,8 +122,8 @@ def fit_gnn(
     network = train_network(taught, settings.training, seed, _part(advance, 0.1, 0.8), folder=out / _UNFINISHED)
     candidates = {"network": network}
     if settings.finetune_steps and len(learnt) >= FEWEST_TO_FINE_TUNE:
-        recorded = recorded_trajectories(scenario, teacher, known)
-        candidates["fine-tuned"] = fine_tune(network, recorded, settings.fine_tuning, seed, _part(advance, 0.8, 0.95))
+        last = _part(advance, 0.8, 0.95)
+        candidates["fine-tuned"] = fine_tuned(network, scenario, teacher, known, settings, seed, last)
     judges = Judges(scenario, session, teacher)
     scores = {name: judges.score(candidate, kept_back) for name, candidate in candidates.items()}
     chosen = min(scores, key=scores.__getitem__)
@@ -131,6 +134,21 @@ def fit_gnn(
     shutil.rmtree(out / _UNFINISHED, ignore_errors=True)
     advance(1.0, f"{chosen} chosen")
     return GnnFit(scenario, out, chosen, errors)
+
+
+def fine_tuned(
+    network: ContactNetwork,
+    scenario: Scenario,
+    teacher: np.ndarray,
+    episodes: Sequence[Episode],
+    settings: GnnSettings,
+    seed: int,
+    advance: Advance,
+) -> ContactNetwork:
+    """A copy of a network that goes on learning from recorded episodes."""
+    recorded = judged_trajectories(scenario, teacher, episodes, _FINETUNE_FRAMES)
+    tuning = settings.fine_tuning(max(len(each) for each in recorded))
+    return fine_tune(network, recorded, tuning, seed, advance)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from rsr.gnn.worlds import FreeBodies, free_bodies
 from rsr.progress import Advance, ignore
 from rsr.randomness import generator
 from rsr.scenarios import Scenario
+from rsr.scenarios.starts import starts_of
 from rsr.sessions import Episode
 from rsr.simulators import MujocoSimulator
 
@@ -71,6 +72,35 @@ def recorded_trajectories(scenario: Scenario, params: np.ndarray, episodes: Sequ
         Trajectory(bodies.world, bodies.poses(scenario.states(each)), scenario.control_dt_s, f"episode {each.index}")
         for each in episodes
     ]
+
+
+def judged_trajectories(
+    scenario: Scenario, params: np.ndarray, episodes: Sequence[Episode], frames: int
+) -> list[Trajectory]:
+    """Recorded episodes from the starts that the scenario is judged by, cut to so many frames.
+
+    The first two frames are the start's state, whose velocities were fitted to more of them; the others are as
+    recorded.
+    """
+    bodies = free_bodies(scenario, params)
+    found = []
+    for episode in episodes:
+        poses = bodies.poses(_recorded_states(scenario, episode))
+        for start in starts_of(scenario, episode, scenario.evaluation.start(None)):
+            after = poses[start.row + 1 :][: frames - 2]
+            if len(after):
+                whole = np.concatenate([bodies.start(start.state[None])[0], after])
+                name = f"episode {episode.index}, frame {start.row}"
+                found.append(Trajectory(bodies.world, whole, scenario.control_dt_s, name))
+    return found
+
+
+def _recorded_states(scenario: Scenario, episode: Episode) -> np.ndarray:
+    """States [T, nq + nv] of the poses as recorded, at rest: `Scenario.states` would smear impacts."""
+    states = np.zeros((len(episode), scenario.state_size))
+    for observed in scenario.observed:
+        states[:, list(observed.qpos)] = episode[observed.channel.name]
+    return states
 
 
 def _varied(bodies: FreeBodies, starts: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:

@@ -22,8 +22,10 @@ _LONGEST = 8
 """Frames that are fitted; fewer where a body is hit, which no polynomial follows."""
 _REJECTED = 0.01
 """A polynomial is refused where noise alone would leave its misfit less often than this (chi-square test)."""
+_STRETCH = 6
+"""Frames over which a deceleration is seen."""
 _SLIDING_M_S = 0.15
-"""What is slower tells no deceleration: it may stop within the frames."""
+"""What gets slower than this tells no deceleration: it may stop within the frames."""
 _FREE_FALL_M_S2 = 9.81
 
 
@@ -60,6 +62,9 @@ class _Way:
 
     def bent(self, by: np.ndarray) -> _Way:
         return _Way(self.values - by, self.sigma, self.usable)
+
+    def since(self, frame: int) -> _Way:
+        return _Way(self.values[frame:], self.sigma, self.usable[self.usable >= frame] - frame)
 
 
 @dataclass(frozen=True)
@@ -118,20 +123,29 @@ def steady_all(trajectories: Sequence[Trajectory]) -> list[Steady]:
 
 
 def sliding_deceleration(trajectories: Sequence[Trajectory]) -> float | None:
-    """How fast sliding bodies slow down in their first frames, m/s2, the median; None where none is seen to slide."""
-    found, weights = [], []
+    """How fast sliding bodies slow down, m/s2: the median of all stretches of even sliding; None if there are none."""
+    found = []
     for trajectory in trajectories:
         moved = displacements(trajectory.poses)
         noise = noise_of(moved)
         places, turns = _ways(moved, noise, find_jumps(moved, noise))
-        count = _frames_until_hit([*places, *turns])
-        for way in places:
-            fit = _fitted(way, count)
-            if fit is not None and len(fit.rows) > 3 and fit.is_level and fit.speed > _SLIDING_M_S * trajectory.dt_s:
-                bend = _through(fit.rows, way)[2, :2] @ fit.coefficients[1, :2] / fit.speed
-                found.append(-2 * bend / trajectory.dt_s**2)
-                weights.append(1 / np.linalg.inv(_powers(fit.rows, 2).T @ _powers(fit.rows, 2))[2, 2])
-    return float(np.clip(_weighted_median(found, weights), 0.0, _FREE_FALL_M_S2)) if found else None
+        for place, turn in zip(places, turns, strict=True):
+            for first in range(len(trajectory) - _STRETCH + 1):
+                bend = _slide(place.since(first), turn.since(first), _SLIDING_M_S * trajectory.dt_s)
+                if bend is not None:
+                    found.append(bend / trajectory.dt_s**2)
+    return float(np.clip(np.median(found), 0.0, _FREE_FALL_M_S2)) if found else None
+
+
+def _slide(place: _Way, turn: _Way, slowest: float) -> float | None:
+    """Deceleration over a stretch, m per frame squared; None where the body is hit, jumps, lifts off or is too slow."""
+    fit = _fitted(place, _STRETCH)
+    if fit is None or len(fit.rows) < _STRETCH or not fit.is_level or _fitted(turn, _STRETCH) is None:
+        return None
+    _, velocity, bend = _through(fit.rows, place)[:, :2]
+    if np.linalg.norm(velocity + 2 * bend * (_STRETCH - 1)) < slowest:
+        return None
+    return float(-2 * bend @ velocity / np.linalg.norm(velocity))
 
 
 def _ways(moved: np.ndarray, noise: np.ndarray, jumped: np.ndarray) -> tuple[list[_Way], list[_Way]]:
@@ -192,10 +206,3 @@ def _through(rows: np.ndarray, way: _Way, order: int = 2) -> np.ndarray:
 
 def _powers(rows: np.ndarray, order: int) -> np.ndarray:
     return rows[:, None] ** np.arange(order + 1.0)
-
-
-def _weighted_median(values: Sequence[float], weights: Sequence[float]) -> float:
-    """Half of the weight lies below: fits that an early impact bent do not count for more than others."""
-    order = np.argsort(values)
-    below = np.cumsum(np.asarray(weights)[order])
-    return float(np.asarray(values)[order][np.searchsorted(below, below[-1] / 2)])

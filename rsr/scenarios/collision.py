@@ -48,7 +48,7 @@ def parse_collision(model: mujoco.MjModel, entry: Mapping[str, Any], where: str)
         radius_m = float(model.geom_size[striker, 0])
     if not isinstance(radius_m, int | float) or radius_m <= 0:
         raise _refused(
-            f"nose_radius_m {radius_m}" if radius_m is not None else "no nose_radius_m, and a striker that is not round",
+            "no nose_radius_m, and a striker that is not round" if radius_m is None else f"nose_radius_m {radius_m}",
             "the radius of the striker where it hits, seen from above, in m",
             f"{where}, nose_radius_m",
         )

@@ -60,7 +60,7 @@ def _disagreement(path: Path, recorded: str) -> str:
     if not path.exists():
         return f"{path}: not there; `dvc pull` or `dvc checkout` brings it back"
     computed = _md5_of_folder(path) if path.is_dir() else _md5(path)
-    return "" if computed == recorded else f"{path}: MD5 {computed}, recorded as {recorded}"
+    return "" if computed == recorded else f"{path}: MD5 {computed[:8]}, recorded as {recorded[:8]}"
 
 
 def _md5_of_folder(folder: Path) -> str:

@@ -57,6 +57,16 @@ def test_population_equals_one_by_one(loss, truth):
     np.testing.assert_array_equal(loss.residuals(points)[3], loss.residuals(points[3:4])[0])
 
 
+def test_a_few_windows_are_spread_over_all(loss, truth):
+    few = loss.thinned(5)
+    assert len(few.windows) == 5
+    assert set(few.windows.first_row) == set(loss.windows.first_row)
+    rows = np.linspace(0, len(loss.windows) - 1, 5).round().astype(int)
+    point = 0.5 * truth[None]
+    np.testing.assert_array_equal(few.misfits(point)[0], loss.misfits(point)[0][rows])
+    assert loss.thinned(10**6) is loss
+
+
 def test_points_and_values_are_inverse_and_bounded(loss):
     space = push_cube().space
     np.testing.assert_allclose(loss.values(np.zeros(len(space))), space.nominal)

@@ -116,3 +116,13 @@ def test_parameters_come_back_although_zeros_are_wrong(scenario):
             truth = TRUTH.get(name, scenario.space[name].nominal)
             assert each.lower <= truth <= each.upper, name
     assert found.estimates["shoulder_friction"].value == pytest.approx(0.1, rel=0.15)
+
+
+def test_a_few_windows_keep_their_zeros(loss):
+    zeroed = with_zeros(loss)
+    few = zeroed.thinned(6)
+    assert zeroed.zeros is not None
+    assert few.zeros is not None
+    np.testing.assert_array_equal(few.zeros.episode, few.windows.episode)
+    np.testing.assert_array_equal(few.zeros.slopes, with_zeros(loss.thinned(6)).zeros.slopes)
+    assert np.isfinite(few(few.first[None])).all()

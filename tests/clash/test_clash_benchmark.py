@@ -1,5 +1,6 @@
 """The benchmark runs and writes what it promises; its figures are judged where machines are quiet."""
 
+import numpy as np
 import pytest
 
 from tests.policies.test_policy_benchmarks import figures_of
@@ -16,3 +17,22 @@ def test_clash(tmp_path):
     for key in ("speedup_strike_single", "speedup_strike_batched", "speedup_planning"):
         assert figures[key] > 1
     assert figures["plan_position_ratio_semi_cylinder"] > 0
+
+
+@pytest.mark.slow
+def test_pushing_along_routes(tmp_path):
+    figures = figures_of("clash_sequence", tmp_path)
+    for rules in ("paper", "narrow"):
+        assert figures[f"gain_{rules}_low"] <= figures[f"gain_{rules}"] <= figures[f"gain_{rules}_high"]
+        for simulator in ("hybrid", "mujoco"):
+            assert 0 <= figures[f"success_{rules}_{simulator}"] <= 1
+            assert figures[f"subgoals_{rules}_double_bend_{simulator}"] >= 0
+    assert figures["training_seconds_mujoco"] > figures["training_seconds_hybrid"]
+
+
+@pytest.mark.slow
+def test_the_prior_of_residuals(tmp_path):
+    figures = figures_of("strike_prior", tmp_path)
+    assert np.isfinite(figures["likelihood_before"])
+    assert figures["noise"] > 0
+    assert figures["lengths_2_3"] > 0

@@ -1,5 +1,7 @@
 """Pushing along routes: environments, training, the stored policy. The world is a block that obeys."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
@@ -7,8 +9,8 @@ from gymnasium.utils.env_checker import check_env
 from rsr.clash.routes import ROUTES
 from rsr.clash.segment import SegmentTask
 from rsr.clash.segment_env import SegmentEnv, SegmentVecEnv
-from rsr.clash.sequence import push, push_routes, route_starts, with_rules
-from rsr.clash.sequence_training import PushSettings, success_in, train_push
+from rsr.clash.sequence import push, push_routes, route_starts
+from rsr.clash.sequence_training import SB3_DEFAULTS, PushSettings, success_in, train_push
 from rsr.clash.strike_policy import StrikePolicy
 from rsr.errors import PolicyError
 from rsr.files import sha256
@@ -17,7 +19,7 @@ from rsr.scenarios.strike import load_shape
 
 SETTINGS = PushSettings(
     train_steps=3072, copies=16, gradient_steps=24, batch_size=128, warm_up_steps=512, judged_every=1024, judged_on=64
-)  # fmt: skip
+)
 
 
 def obedient(strikes):
@@ -85,6 +87,13 @@ def test_equal_seeds_train_equal_policies(task, trained, tmp_path):
     assert sha256(tmp_path / "one") == sha256(tmp_path / "other")
 
 
+def test_the_defaults_of_stable_baselines_run_too(task):
+    settings = replace(SB3_DEFAULTS, train_steps=150, judged_on=8)
+    trained = train_push(task, obedient, settings, seed=0)
+    assert [layer[0].shape for layer in trained.policy.layers] == [(256, 9), (256, 256), (3, 256)]
+    assert len(trained.checkpoints) == 1
+
+
 def test_a_stored_policy_acts_alike_and_a_damaged_one_is_refused(task, trained, tmp_path):
     trained.policy.save(tmp_path)
     stored = StrikePolicy.load(tmp_path)
@@ -109,7 +118,8 @@ def test_routes_are_pushed_segment_by_segment(trained):
     straight = ROUTES["straight"]
     starts = route_starts(straight, 40, np.random.default_rng(1))
     wide = push(trained.policy, straight, obedient, starts)
-    narrow = push(with_rules(trained.policy, half_width_m=0.002), straight, obedient, starts)
+    strict = replace(trained.policy, task=replace(trained.policy.task, half_width_m=0.002))
+    narrow = push(strict, straight, obedient, starts)
     assert narrow.success < wide.success
 
 

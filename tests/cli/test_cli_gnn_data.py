@@ -41,6 +41,14 @@ def test_recordings_become_a_teacher_and_the_teacher_makes_data(sessions, tmp_pa
     assert "another seed, scaling" in capsys.readouterr().err.replace("\n", " ")
 
 
+def test_its_sessions_are_ordinary_ones(sessions, tmp_path, capsys):
+    assert main(["check", sessions[1], "--brief"]) == 0
+    assert "reject" not in capsys.readouterr().out
+    figures = tmp_path / "figures.json"
+    assert main(["evaluate", "--scenario", "two_cubes", "--sessions", sessions[1], "--json", str(figures)]) == 0
+    assert read_json(figures)["struck_position_mm"] > 1
+
+
 def test_bad_input_is_answered(sessions, tmp_path, capsys):
     assert main(["gnn", "data", "--teacher", str(tmp_path), "--out", str(tmp_path / "x")]) == FAILED
     assert "expected a teacher that `rsr gnn identify` wrote" in capsys.readouterr().err

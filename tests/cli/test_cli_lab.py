@@ -7,9 +7,13 @@ import os
 import socket
 
 import pytest
+from toy.bare import run_bare_loop
 
 from rsr.cli import main
-from rsr.cli.examination import of_machine, of_workspace
+from rsr.cli.examination import of_hashes, of_machine, of_workspace
+from rsr.config import RealityConfig
+from rsr.sessions import read_session
+from tests.steps.test_arrivals import drop, waiting
 
 
 def states(findings) -> dict[str, str]:
@@ -110,3 +114,29 @@ def test_drift_wants_a_calibration_and_something_recorded_after_it(tmp_path, cap
     (tmp_path / "iterations.json").write_text('{"chain": {}}')
     assert main(["drift", "--workspace", str(tmp_path)]) == 2
     assert "got 0 iterations with a calibration; expected a calibration, and a session" in capsys.readouterr().err
+
+
+class TestAnswer:
+    def test_what_was_recorded_lies_in_the_inbox_under_the_name_that_was_asked_for(self, tmp_path, capsys):
+        workspace = waiting(tmp_path / "lab", RealityConfig(kind="inbox", episodes=2))
+        recorded = drop(workspace).rename(tmp_path / "monday")
+        assert main(["answer", str(recorded), "--workspace", str(workspace.root)]) == 0
+        assert capsys.readouterr().out.startswith("in the inbox, for iteration 1;")
+        assert read_session(workspace.root / "inbox" / "session-001").card.session == "session-001"
+
+    def test_a_campaign_on_a_stand_in_takes_none(self, tmp_path, capsys):
+        workspace = waiting(tmp_path / "lab", RealityConfig(kind="twin"))
+        assert main(["answer", str(tmp_path), "--workspace", str(workspace.root)]) == 2
+        assert "got reality.kind: twin; expected inbox" in capsys.readouterr().err
+
+
+def test_doctor_reads_everything_if_asked(tmp_path, capsys):
+    run_bare_loop(tmp_path / "workspace", 1)
+    page = tmp_path / "workspace/iterations/001/report.html"
+    page.unlink()  # it may share its bytes with DVC's cache
+    page.write_text("edited\n")
+    (finding,) = of_hashes(tmp_path / "workspace")
+    assert finding.state == "bad"
+    assert finding.found.startswith(f"{page}: MD5 ")
+    assert main(["doctor", "--deep", "--workspace", str(tmp_path / "workspace")]) == 1
+    assert "all as recorded" not in capsys.readouterr().out

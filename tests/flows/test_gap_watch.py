@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -15,6 +16,7 @@ from rsr.errors import WorkspaceError
 from rsr.files import write_json
 from rsr.sessions import write_session
 from rsr.workspace import Workspace
+from tasks.locking import held
 from tests.calibration.recordings import calibrated, recording
 
 EPISODES = 12
@@ -87,8 +89,11 @@ def test_a_drop_that_no_calibration_has_seen_is_judged_and_the_alarm_stays_in_si
     assert gap_watch(str(campaign.root)) is True
     assert gap_watch(str(campaign.root)) is True
     assert len(events(campaign.root)) == 1, "the same finding is told once"
-    assert main(["status", "--workspace", str(campaign.root)]) == 0
-    assert "Alert: the robot, or what it touches, has changed: gap" in capsys.readouterr().out
+    with held(campaign.root):
+        assert main(["status", "--workspace", str(campaign.root)]) == 0
+    said = capsys.readouterr().out
+    assert f"A loop is at work: process {os.getpid()} on" in said
+    assert "Alert: the robot, or what it touches, has changed: gap" in said
 
     drop.rename(campaign.root / "withdrawn")
     assert gap_watch(str(campaign.root)) is False

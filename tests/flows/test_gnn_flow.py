@@ -22,7 +22,7 @@ from tasks.campaign import GNN_TABLE, finished, opened
 TINY = {
     "reality": {"episodes": 6},
     "tune": {"fit_episodes": 3},
-    "gnn": {"teacher": "sysid", "trajectories": 12, "steps": 60, "finetune_steps": 2},
+    "gnn": {"teacher_budget": 24, "trajectories": 12, "steps": 6, "finetune_steps": 2},
 }
 
 

@@ -127,6 +127,18 @@ def test_killed_in_every_step_in_turn_it_ends_as_if_undisturbed(tmp_path, prefec
     assert ran.count("tune@1") == 2
 
 
+def test_two_loops_at_once_do_not_damage_anything(tmp_path, prefect_server, undisturbed):
+    arguments = [sys.executable, "-m", "toy", "loop", "--workspace", str(tmp_path / "workspace"), "--iterations", "2"]
+    environment = {**os.environ, "PREFECT_API_URL": prefect_server}
+    loops = [subprocess.Popen(arguments, env=environment, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    ends = sorted((loop.communicate()[1], loop.returncode)[::-1] for loop in loops)
+    assert ends[0][0] == 0, ends
+    code, said = ends[1]
+    assert code == 0 or (code == 1 and "got a workspace in which a loop is running (process" in said), ends
+    assert find_faults(tmp_path / "workspace", 2) == []
+    assert fingerprint(tmp_path / "workspace") == undisturbed
+
+
 @pytest.mark.slow
 def test_without_configuration_it_uses_an_embedded_server_and_leaves_nothing_running(tmp_path, undisturbed):
     root, home = tmp_path / "workspace", tmp_path / "home"

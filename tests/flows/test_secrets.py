@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from toy import TABLE_NAME
 
 from rsr.errors import ConfigError
 from tasks import versions
 from tasks.campaign import opened
-from toy import TABLE_NAME
 
 PLANTED = "planted-3f9c1e"
 PROJECT = Path(__file__).resolve().parents[2]
@@ -66,7 +66,8 @@ def test_settings_have_no_place_for_one_and_do_not_repeat_it():
 def test_jobs_of_a_fan_out_are_not_kept_by_the_server(prefect_server):
     from prefect.client.orchestration import get_client
 
-    from tasks.fan_out import Engine, fan_out
+    from tasks.engine_settings import Engine
+    from tasks.fan_out import fan_out
 
     assert fan_out("tests.flows.test_secrets:used", [{"token": PLANTED}], Engine()) == [len(PLANTED)]
     with get_client(sync_client=True) as client:

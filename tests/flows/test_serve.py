@@ -84,7 +84,7 @@ class TestServed:
         fault = ["--job-variable", 'env={"TOY_FAULT": "tune@1:half:linger"}']
         said = prefect(lab, "deployment", "run", "rsr-loop/nightly", *options, *fault)
         run = re.search(r"UUID: (\S+)", said).group(1)
-        await_(lambda: len(offspring(root)) >= 2, "at work, its watcher and its child beside it")
+        await_(lambda: len(offspring(root)) == 1, "at work, a child beside it")
         prefect(lab, "flow-run", "cancel", run)
         await_(lambda: offspring(root) == [], "all ended")
         await_(lambda: "CANCELLED" in prefect(lab, "flow-run", "inspect", run), "cancelled")
@@ -92,6 +92,14 @@ class TestServed:
         run_bare_loop(reference, 1)
         assert find_faults(root, 1) == []
         assert fingerprint(root) == fingerprint(reference)
+
+    def test_a_run_that_falls_silent_is_shown_as_crashed(self, lab):
+        told = "import sys; from tests.flows.silence import main; main(sys.argv[1])"
+        assert "Proactive" in prefect(lab, "automation", "inspect", "runs that fell silent")
+        (run,) = subprocess.run(
+            [sys.executable, "-c", told, "10"], env=lab, capture_output=True, text=True, check=True
+        ).stdout.split()
+        await_(lambda: "CRASHED" in prefect(lab, "flow-run", "inspect", run), "noticed")
 
 
 def test_a_part_that_keeps_dying_is_given_up(monkeypatch, capsys):

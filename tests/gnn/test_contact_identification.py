@@ -5,14 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from pushes_at_hand import KNOWN, WORLD, noisy, pushed
+from shared_data import tosses
 
 from rsr.errors import CalibrationError, SessionError, WorkspaceError
 from rsr.gnn.augmentation import rotated
 from rsr.gnn.identification import Judge, identify
+from rsr.gnn.recorded import from_sessions
 from rsr.gnn.scenes import cube_world
 from rsr.gnn.teachers import load_teacher, save_teacher
 from rsr.gnn.trajectories import Trajectory, load_trajectories
+from rsr.scenarios import load_scenario
 from rsr.scenarios.two_cubes import ContactParameters
+from rsr.sessions import Episode
 
 
 def recordings(noise_m: float = 3e-4, count: int = 3, seed: int = 0) -> list[Trajectory]:
@@ -30,7 +34,7 @@ def found():
 
 
 def test_known_contacts_are_found(found):
-    """By a good camera, friction to a tenth, and the push almost exactly; stiffness and damping hide behind each other."""
+    """By a good camera: friction to a tenth, and the pushes. Stiffness and damping hide behind each other."""
     assert found.contact.mu == pytest.approx(KNOWN.mu, rel=0.1)
     assert found.error < 0.1 * found.default_error
     assert found.evaluations == 240
@@ -44,7 +48,7 @@ def test_unseen_pushes_are_predicted_better_than_by_the_defaults(found):
 
 def test_noisy_recordings_are_explained_as_well_as_by_the_true_contacts():
     noisy_ones = Judge(recordings())
-    assert identify(noisy_ones, evaluations=96, seed=1).error < noisy_ones.mean(KNOWN)
+    assert identify(noisy_ones, evaluations=240, seed=1).error < noisy_ones.mean(KNOWN)
 
 
 def test_equal_seeds_find_equal_contacts_on_any_threads():
@@ -87,7 +91,7 @@ def test_frames_in_which_a_tag_jumped_do_not_count():
     jumping = [jumping[0].with_poses(poses)]
     errors = [Judge(each).mean(KNOWN) for each in (clean, jumping)]
     assert Judge(jumping).recorded[0].jumped.sum() == 1
-    assert errors[1] < errors[0] + 0.01
+    assert errors[1] < errors[0] + 0.1  # it would add 0.19, and the start is estimated from one frame less
     assert identify(jumping, evaluations=16).jumps == 1
 
 
@@ -102,6 +106,18 @@ def test_contacts_with_which_mujoco_diverges_are_only_bad():
     worst = Judge(recordings(count=1)).mean(ContactParameters(0.3, (0.9, 0.95, np.nan, 0.5, 2.0), (0.02, 1.0)))
     assert np.isfinite(worst)
     assert worst >= 0
+
+
+def test_real_tosses_are_predicted_better_than_by_the_defaults():
+    """ContactNets' recordings: fitted to six throws, judged by ten others."""
+    throws: dict[str, Episode] = {}
+    for episode in tosses().episodes:
+        throws.setdefault(episode.tags["physical_toss"], episode)
+    parts = [replace(tosses(), episodes=tuple(throws.values())[rows]) for rows in (slice(0, 6), slice(20, 30))]
+    fitted, unseen = (Judge(from_sessions(load_scenario("cube_toss"), [part])) for part in parts)
+    found = identify(fitted, evaluations=48, seed=0)
+    assert 0.05 < found.contact.mu < 0.3  # published: 0.15 and 0.18
+    assert unseen.mean(found.contact) < 0.64 * unseen.mean(ContactParameters())
 
 
 @pytest.mark.parametrize(

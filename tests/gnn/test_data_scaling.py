@@ -1,16 +1,14 @@
 """Data scaling: the same bytes from the same seed, also after a kill; scenes are possible ones, and differ."""
 
-import os
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
 from pushes_at_hand import KNOWN
 
-from rsr.errors import ConfigError, WorkspaceError
+from rsr.errors import CalibrationError, ConfigError, WorkspaceError
 from rsr.files import read_json, sha256
 from rsr.gnn import scaling as module
 from rsr.gnn.rotations import turned
@@ -65,19 +63,18 @@ from rsr.gnn import scaling
 from rsr.gnn.scaling import Scaling, generate_trajectories
 from rsr.scenarios.two_cubes import ContactParameters
 scaling.SHARD = 8
-generate_trajectories(ContactParameters(0.3), Path(sys.argv[1]), 160, Scaling(frames=5), seed=5)
+say = lambda fraction, words: print(words, flush=True)
+generate_trajectories(ContactParameters(0.3), Path(sys.argv[1]), 160, Scaling(frames=5), seed=5, advance=say)
 """
 
 
 def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path):
     """SIGKILL, somewhere in the middle of the shards."""
     folder = tmp_path / "killed"
-    process = subprocess.Popen([sys.executable, "-c", KILLED, str(folder)])
-    deadline = time.monotonic() + 120
-    while not (folder / "shard-002.npz").exists() and time.monotonic() < deadline:
-        os.sched_yield()
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    with subprocess.Popen([sys.executable, "-c", KILLED, str(folder)], stdout=subprocess.PIPE, text=True) as process:
+        said = [process.stdout.readline() for _ in range(3)]
+        process.send_signal(signal.SIGKILL)
+    assert said[2] == "24 of 160\n"
     made = len(list(folder.glob("shard-*.npz")))
     assert 3 <= made < 20
     generate_trajectories(ContactParameters(0.3), folder, 160, Scaling(frames=5), seed=5)
@@ -110,6 +107,12 @@ def test_a_folder_holds_one_set(tmp_path):
 def test_what_cannot_be_drawn_is_refused(settings):
     with pytest.raises(ConfigError, match="data scaling: got .* expected at least 3 frames of at least 2 bodies"):
         Scaling(*settings)
+
+
+def test_a_teacher_that_throws_bodies_about_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_FASTEST_M_S", 0.01)
+    with pytest.raises(CalibrationError, match="got 50 scenes in a row in which a body topples or is thrown off"):
+        generate_trajectories(KNOWN, tmp_path, 1, Scaling(frames=3))
 
 
 def test_pushes_hit_and_stay_on_the_table(folders):

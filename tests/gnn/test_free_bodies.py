@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from rsr.errors import ScenarioError, SessionError
-from rsr.gnn.variation import recorded_trajectories, varied_trajectories
+from rsr.gnn.variation import judged_trajectories, recorded_trajectories, varied_trajectories
 from rsr.gnn.worlds import free_bodies
 from rsr.scenarios import load_scenario
+from rsr.scenarios.starts import starts_of
 from rsr.sessions import Episode
 from rsr.simulators import MujocoSimulator
 
@@ -112,3 +113,17 @@ def test_a_recording_becomes_a_trajectory(scenario, off_centre, flight):
     assert found.name == "episode 7"
     assert found.dt_s == scenario.control_dt_s
     np.testing.assert_allclose(found.poses[..., :3], truth[..., :3], atol=5e-4)
+
+
+def test_a_trajectory_begins_where_the_recording_is_judged(scenario, off_centre):
+    start = np.concatenate([[0, 0, 0.14, 1, 0, 0, 0], [0.4, 0.1, -0.5, 1.0, 2.0, 0.0]])
+    with MujocoSimulator(scenario) as simulator:
+        falling = simulator.rollout(start[None], np.zeros((1, 15, 0)), off_centre)
+    (found,) = judged_trajectories(scenario, off_centre, [replace(episode(scenario, falling), index=7)], frames=6)
+    (judged,) = starts_of(scenario, episode(scenario, falling), "free_flight")
+    truth = free_bodies(scenario, off_centre).poses(falling)[0]
+    assert found.name == f"episode 7, frame {judged.row}"
+    assert found.dt_s == scenario.control_dt_s
+    assert len(found) == 6
+    np.testing.assert_allclose(found.poses[1:], truth[judged.row : judged.row + 5], atol=1e-9)
+    np.testing.assert_allclose(found.poses[0], truth[judged.row - 1], atol=5e-4)

@@ -54,9 +54,11 @@ def _cases(count: int) -> list[tuple]:
     rng, cases = np.random.default_rng(3), []
     while len(cases) < count:
         world, places, turns = random_pair(rng)
-        points = _true(world, places, turns, np.zeros(12))
-        if not 0.004 < np.linalg.norm(points[:3] - points[3:]) < 0.08:
+        first, second = as_poses(places, turns)
+        apart_m = nearest_of_meshes(world.bodies[0].mesh, first, world.bodies[1].mesh, second).distance_m
+        if not 0.004 < apart_m < 0.08:
             continue
+        points = _true(world, places, turns, np.zeros(12))
         differences, finer = (_differences(world, places, turns, step) for step in (STEP, STEP / 2))
         if np.linalg.norm(differences - finer) < 1e-5 * np.linalg.norm(differences):
             cases.append((world, places, turns, points, differences))

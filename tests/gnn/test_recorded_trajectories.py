@@ -1,6 +1,7 @@
 """From sessions to trajectories: of pushed cubes and of a tossed one, whose centre of mass may lie off its middle."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +10,9 @@ from pushes_at_hand import pushed
 from rsr.errors import ScenarioError, SessionError
 from rsr.gnn.recorded import contact_of, from_sessions
 from rsr.gnn.rotations import from_rotation_vector, turned
-from rsr.gnn.teacher import teacher_rollout
+from rsr.gnn.scenes import varied_world
+from rsr.gnn.solids import world_of
+from rsr.gnn.teacher import teacher_model, teacher_rollout
 from rsr.gnn.trajectories import Trajectory
 from rsr.gnn.velocities import steady
 from rsr.scenarios import load_scenario
@@ -83,6 +86,24 @@ def test_contacts_of_a_calibration():
 def test_a_scenario_with_driven_joints_is_refused():
     with pytest.raises(ScenarioError, match="scenario push_cube, rsr.gnn: got joints that are not free"):
         from_sessions(load_scenario("push_cube"), [])
+
+
+def test_bodies_of_any_convex_shape_are_read_back_from_a_model():
+    """Boxes and prisms, through MuJoCo, which turns meshes into their own axes, and back."""
+    given = varied_world(np.random.default_rng(5), 5)
+    assert {body.mesh.name for body in given.bodies} > {"prism"}
+    found = world_of(load_scenario("two_cubes"), teacher_model(given, ContactParameters()))
+    for body, again in zip(given.bodies, found.bodies, strict=True):
+        assert again.mass_kg == pytest.approx(body.mass_kg)
+        np.testing.assert_allclose(again.inertia_kg_m2, body.inertia_kg_m2, atol=1e-10)
+        order, other = (np.lexsort(each.mesh.vertices_m.round(5).T) for each in (body, again))
+        np.testing.assert_allclose(again.mesh.vertices_m[other], body.mesh.vertices_m[order], atol=1e-6)
+
+
+def test_a_body_that_is_no_convex_mesh_is_refused():
+    puck = load_scenario(str(Path(__file__).parents[2] / "examples" / "own_scenario"))
+    with pytest.raises(ScenarioError, match="got 0 boxes or meshes in body 'puck'; expected one, which is convex"):
+        from_sessions(puck, [])
 
 
 def test_missing_frames_are_named():

@@ -16,7 +16,7 @@ from mujoco import mjx
 from rsr.errors import ScenarioError
 from rsr.scenarios import Scenario, load_scenario
 from rsr.simulators import delay
-from rsr.simulators.mjx import MjxSimulator, cache_folder
+from rsr.simulators.mjx import GradientHealth, MjxSimulator, cache_folder
 from rsr.simulators.mjx._flags import with_fast_flags
 from rsr.simulators.mjx.delay import delay_weights
 from rsr.simulators.mjx.dump import dump_first_bad
@@ -146,3 +146,23 @@ def test_reverse_mode_agrees_with_forward_mode(cone: str):
     forwards, reverse = jax.jit(jax.jacfwd(speed))(0.3), jax.jit(jax.jacrev(speed))(0.3)
     assert abs(forwards) > 1e-3
     np.testing.assert_allclose(forwards, reverse, rtol=1e-10)
+
+
+def test_health_says_what_differences_cannot_tell():
+    """A derivative that deviates no more than two difference steps do from each other is not called healthy."""
+    health = GradientHealth(
+        relative_error={"friction": 2e-5, "mass": 0.02},
+        cosine={"friction": 1.0, "mass": 0.9998},
+        difference_error={"friction": 1e-6, "mass": 0.03},
+        not_finite=0,
+        tolerance=1e-4,
+    )
+    assert (health.healthy, health.untold, health.worst) == (True, ("mass",), "friction")
+    assert str(health) == (
+        "gradients healthy where differences can tell: worst friction, relative error 2.0e-05, cosine 1.000000; "
+        "unchecked, because differences of two steps disagree: mass (3e-02)"
+    )
+    wrong = dataclasses.replace(health, relative_error={"friction": 0.1, "mass": 0.02})
+    assert str(wrong).startswith("gradients NOT healthy: worst friction, relative error 1.0e-01")
+    steady = dataclasses.replace(health, relative_error={"friction": 2e-5, "mass": 3e-5})
+    assert str(steady) == "gradients healthy: worst mass, relative error 3.0e-05, cosine 0.999800"

@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from rsr.errors import ScenarioError
 from rsr.scenarios import built_in_scenarios, load_scenario
 from rsr.scenarios.pushing import kinematics
 from rsr.simulators import MujocoSimulator
@@ -91,8 +92,18 @@ BOXES_COLLIDE = {"two_cubes"}
 """Scenarios in which box hits box: there MJX takes other contact points than C does, and says so."""
 
 
+REFUSED = {"strike", "strike_square", "strike_triangle"}
+"""Scenarios whose outcome is defined by a sensor of contact that MJX lacks."""
+
+
 def test_every_built_in_scenario_has_a_case():
-    assert set(built_in_scenarios()) == set(MAKERS) | BOXES_COLLIDE
+    assert set(built_in_scenarios()) == set(MAKERS) | BOXES_COLLIDE | REFUSED
+
+
+@pytest.mark.parametrize("name", sorted(REFUSED))
+def test_what_mjx_lacks_is_named(name: str):
+    with pytest.raises(ScenarioError, match="Contact sensor .* not implemented .* Calibrate it with method `cmaes`"):
+        MjxSimulator(load_scenario(name))
 
 
 @pytest.mark.slow

@@ -44,6 +44,7 @@ def waiting(root: Path, reality: RealityConfig) -> Workspace:
 
 def drop(workspace: Workspace) -> Path:
     session = Twin(load_scenario("push_cube"), 1).collect(still(), CollectionPlan("session-001", 2, 5), ignore)
+    (workspace.root / "inbox").mkdir(exist_ok=True)
     return write_session(workspace.root / "copying", session).rename(workspace.root / "inbox" / "session-001")
 
 

@@ -26,7 +26,8 @@ from rsr.randomness import generator
 from rsr.scenarios.strike import load_shape
 from rsr.simulators import MujocoSimulator
 from rsr.spreading import is_spread, spread
-from tasks.fan_out import Engine, engine_of, fan_out, spread_as_configured
+from tasks.engine_settings import Engine, engine_of, spread_as_configured
+from tasks.fan_out import fan_out
 from tests.calibration.recordings import recording
 from tests.push_samples import push_cube
 

@@ -7,9 +7,10 @@ from threading import Event
 
 import pytest
 
-from rsr.config import RealityConfig
+from rsr.config import ClashConfig, GnnConfig, LoopConfig, RealityConfig
 from rsr.files import read_json, write_json
 from rsr.steps.approval import approve
+from tasks.events import _flow_of
 from tasks.locking import held
 from tests.steps.test_arrivals import waiting
 
@@ -44,11 +45,17 @@ def test_what_came_is_told_once_and_again_after_a_while_without_effect(campaign,
     (event,) = told_to(100, str(campaign.root))
     assert event["event"] == "rsr.policy-approved"
     assert event["payload"] == {"iteration": 1, "until": 1}
+    assert event["resource"]["rsr.flow"] == "rsr-loop"
     assert watch_inbox(str(tmp_path)) == []
 
     note = campaign.root / ".rsr" / "told.json"
     write_json(note, {**read_json(note), "at_s": time.time() - 3600})
     assert len(watch_inbox(str(tmp_path))) == 1, "whoever was told may have died"
+
+
+def test_an_event_says_which_flow_the_campaign_belongs_to():
+    labels = [_flow_of(LoopConfig(**sections)) for sections in ({}, {"clash": ClashConfig()}, {"gnn": GnnConfig()})]
+    assert labels == ["rsr-loop", "clash", "gnn"]
 
 
 def test_a_loop_at_work_will_find_it_by_itself(campaign, prefect_server):

@@ -205,6 +205,35 @@ print(find_faults(root, 1))
         done = self.run(tmp_path, "size=150m", self._FILL)
         assert done.stdout == "WorkspaceError No space left on device\n[]\n", done.stderr
 
+    _SEAL = """
+import subprocess, sys
+from pathlib import Path
+from rsr.errors import RsrError
+from tasks import actions
+from tasks.campaign import opened
+from toy.bare import find_faults, run_bare_loop
+root = Path(sys.argv[1])
+folder = str(root / "iterations" / "001")
+with opened(root, "toy:TABLE") as campaign:
+    actions.plan(campaign, 0)
+    actions.bring_up_to_date(campaign, "start", 0)
+    actions.plan(campaign, 1)
+    actions.collect(campaign, 1)
+    subprocess.run(["mount", "--bind", folder, folder], check=True)
+    subprocess.run(["mount", "-o", "remount,bind,ro", folder], check=True)
+    try:
+        actions.bring_up_to_date(campaign, "tune", 1)
+    except RsrError as error:
+        print(type(error).__name__, error.got)
+    subprocess.run(["umount", folder], check=True)
+run_bare_loop(root, 1)
+print(find_faults(root, 1))
+"""
+
+    def test_a_folder_that_becomes_read_only_in_the_middle(self, tmp_path):
+        done = self.run(tmp_path, "size=150m", self._SEAL)
+        assert done.stdout == "WorkspaceError Read-only file system\n[]\n", done.stderr
+
 
 def test_a_clone_of_the_project_is_a_workspace_too(tmp_path):
     """A lab may fork the project and run the loop at its root."""

@@ -13,6 +13,8 @@ from rsr.simulators.mujoco import MujocoSimulator
 STEPS = (1e-4, 1e-5, 1e-6)
 """Difference steps, unconstrained coordinates. Long ones step over the kinks of contact, short ones measure rounding:
 of each derivative the one is taken at which two neighbouring steps agree best."""
+_UNSTEADY = 3.0
+"""A deviation of up to so many times the disagreement of two difference steps says nothing about the derivative."""
 _NEGLIGIBLE = 1e-6
 """Share of the largest parameter's sensitivity below which one counts as none."""
 
@@ -36,22 +38,35 @@ class GradientHealth:
     tolerance: float
 
     @property
+    def untold(self) -> tuple[str, ...]:
+        """Parameters that deviate by more than the tolerance, but no more than differences of two steps do."""
+        return tuple(
+            name
+            for name, error in self.relative_error.items()
+            if self.tolerance < error <= _UNSTEADY * self.difference_error[name]
+        )
+
+    @property
     def worst(self) -> str:
-        """The parameter whose sensitivities deviate most."""
-        return max(self.relative_error, key=lambda name: self.relative_error[name])
+        """The parameter whose sensitivities deviate most, of those that differences can tell, if there are any."""
+        told = [name for name in self.relative_error if name not in self.untold]
+        return max(told or self.relative_error, key=lambda name: self.relative_error[name])
 
     @property
     def healthy(self) -> bool:
         """All finite, and deviations explained by the tolerance or by the differences' own error."""
         return self.not_finite == 0 and all(
-            error <= max(self.tolerance, 3.0 * self.difference_error[name])
+            error <= max(self.tolerance, _UNSTEADY * self.difference_error[name])
             for name, error in self.relative_error.items()
         )
 
     def __str__(self) -> str:
-        verdict = "healthy" if self.healthy else "NOT healthy"
+        sound = "healthy where differences can tell" if self.untold else "healthy"
+        verdict = sound if self.healthy else "NOT healthy"
         error, cosine = self.relative_error[self.worst], self.cosine[self.worst]
-        return f"gradients {verdict}: worst {self.worst}, relative error {error:.1e}, cosine {cosine:.6f}"
+        said = f"gradients {verdict}: worst {self.worst}, relative error {error:.1e}, cosine {cosine:.6f}"
+        unsteady = ", ".join(f"{name} ({self.difference_error[name]:.0e})" for name in self.untold)
+        return f"{said}; unchecked, because differences of two steps disagree: {unsteady}" if unsteady else said
 
 
 def check_gradients(

@@ -17,6 +17,7 @@ from rsr.scenarios import Scenario, load_scenario
 from rsr.scenarios.strike import striking, struck_shape
 from rsr.workspace import Workspace
 
+
 def strikes(workspace: Workspace, iteration: int, advance: Advance) -> None:
     """Write strikes/: shards of simulated strikes on the scenario's block. What was interrupted goes on.
 

@@ -72,7 +72,12 @@ def predictor_in(folder: Path, surrogate: Surrogate) -> Predictor:
 
 def known_in(folder: Path, shape: Shape) -> RecordedStrikes | None:
     """The strikes that the model in a folder was adapted to."""
-    return read_strikes(folder / STRIKES, shape, fewest=1) if is_adapted(folder) else None
+    return strikes_in(folder, shape) if is_adapted(folder) else None
+
+
+def strikes_in(folder: Path, shape: Shape) -> RecordedStrikes:
+    """The same of a folder that does hold an adapted model."""
+    return read_strikes(folder / STRIKES, shape, fewest=1)
 
 
 def is_adapted(folder: Path) -> bool:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from rsr.calibration import Calibration, load_calibration
-from rsr.clash import Surrogate, load_surrogate
+from rsr.clash import load_surrogate
 from rsr.clash.comparison import Comparison, compare, learning_curve, write_comparison
 from rsr.clash.learning import one_thread
 from rsr.clash.methods import METHODS, NEEDS
@@ -19,7 +21,7 @@ from rsr.scenarios import load_scenario
 from rsr.scenarios.strike import RecordedStrikes
 from rsr.sessions import read_session
 from rsr.steps.clash.base import clash_settings, surrogate_dir
-from rsr.steps.clash.calibration import known_in, predictor_in
+from rsr.steps.clash.calibration import predictor_in, strikes_in
 from rsr.workspace import Workspace
 
 
@@ -30,7 +32,7 @@ def evaluate(workspace: Workspace, iteration: int, advance: Advance) -> None:
     calibration = load_calibration(workspace.calibration_dir(iteration))
     scenario = load_scenario(config.scenario)
     recordings = strikes_of(scenario, [read_session(workspace.session_dir(iteration))])
-    known = known_in(workspace.calibration_dir(iteration), surrogate.shape)
+    known = strikes_in(workspace.calibration_dir(iteration), surrogate.shape)
     unseen = _unseen(recordings, calibration)
     every = known if unseen is None else joined(known, unseen)
     seed = derive_seed(config.seed, iteration, "evaluate")
@@ -44,8 +46,9 @@ def evaluate(workspace: Workspace, iteration: int, advance: Advance) -> None:
     write_comparison(folder / "comparison.json", found, curve)
     write_json(folder / "curve.json", [{"strikes": count, "accuracy": share} for count, share in curve.items()])
     write_bytes(folder / "adaptation.png", strike_picture(surrogate.shape, found, curve))
-    document = {"iteration": iteration, "seed": config.seed, **_counts(recordings, known), "shape": surrogate.shape.name}
-    write_json(workspace.metrics_path(iteration), document | _figures(calibration, before, found))
+    document = {"iteration": iteration, "seed": config.seed, "shape": surrogate.shape.name}
+    document |= _counts(recordings, known) | _figures(calibration, before, found)
+    write_json(workspace.metrics_path(iteration), document)
 
 
 def _methods(workspace: Workspace, iteration: int) -> tuple[str, ...]:
@@ -58,8 +61,8 @@ def _unseen(recordings: Recordings, calibration: Calibration) -> RecordedStrikes
     """The session's strikes that the model was not fitted to; None where it was fitted to all."""
     evidence = calibration.evidence
     episodes = set(evidence.held_out) - set(evidence.fitted)
-    rows = [row for row, episode in enumerate(recordings.episodes) if episode in episodes]
-    return recordings.strikes.take(rows) if rows else None
+    rows = np.flatnonzero([episode in episodes for episode in recordings.episodes])
+    return recordings.strikes.take(rows) if len(rows) else None
 
 
 def _counts(recordings: Recordings, known: RecordedStrikes) -> dict[str, int]:

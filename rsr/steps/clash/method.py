@@ -17,8 +17,6 @@ from rsr.sessions import Session
 from rsr.steps.clash.adapt import adapt_to
 from rsr.steps.clash.base import learn, simulate
 
-FIT = 10
-"""Strikes that are fitted unless somebody says otherwise: what the method is known for."""
 _SIMULATED, _LEARNT = 0.5, 0.95
 
 

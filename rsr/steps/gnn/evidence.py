@@ -38,8 +38,6 @@ def as_gnn(scenario: Scenario, sessions: Sequence[Session], teacher: Calibration
     return replace(teacher, method="gnn", evidence=evidence, status=status, replays=None)
 
 
-def rms(
-    scenario: Scenario, simulator: Simulator, episodes: Sequence[Episode], params: np.ndarray
-) -> dict[str, float]:
+def rms(scenario: Scenario, simulator: Simulator, episodes: Sequence[Episode], params: np.ndarray) -> dict[str, float]:
     """RMS error of each channel, recordings replayed open loop."""
     return channel_rms(scenario, episodes, replay(scenario, simulator, episodes, params))

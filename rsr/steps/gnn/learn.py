@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import shutil
 
-from rsr.calibration import calibrator, load_calibration, next_prior, save_calibration, start_calibration
+from rsr.calibration import load_calibration, next_prior, save_calibration, start_calibration
 from rsr.files import write_json
 from rsr.gnn.contract import ContactNetwork
 from rsr.gnn.storage import load_network, save_network
-from rsr.gnn.training import fine_tune, train_network
+from rsr.gnn.training import train_network
 from rsr.gnn.trajectories import load_trajectories, save_trajectories
-from rsr.gnn.tuning import FEWEST_TO_FINE_TUNE, NETWORK, RECORD, Judges
-from rsr.gnn.variation import recorded_trajectories, varied_trajectories
+from rsr.gnn.tuning import FEWEST_TO_FINE_TUNE, NETWORK, RECORD, Judges, fine_tuned
+from rsr.gnn.variation import varied_trajectories
 from rsr.progress import Advance
 from rsr.scenarios import load_scenario
 from rsr.steps.gnn.evidence import as_gnn
@@ -23,6 +23,7 @@ from rsr.steps.gnn.pieces import (
     known,
     settings_and_seed,
     taught_dir,
+    teacher_by,
     teacher_of,
     unfinished_dir,
 )
@@ -40,8 +41,7 @@ def identify(workspace: Workspace, iteration: int, advance: Advance) -> None:
     config = workspace.config(iteration)
     scenario, session, _, seed = begin(workspace, iteration)
     believed = next_prior(scenario, load_calibration(workspace.calibration_dir(iteration - 1)))
-    method = config.tune.model_copy(update={"method": gnn_settings(config).teacher})
-    found = calibrator(method).fit(scenario, (session,), believed, seed, advance)
+    found = teacher_by(config.tune, gnn_settings(config)).fit(scenario, (session,), believed, seed, advance)
     save_calibration(found, identified_dir(workspace, iteration))
 
 
@@ -52,9 +52,7 @@ def scale(workspace: Workspace, iteration: int, advance: Advance) -> None:
     learnt, _ = known(scenario, session, teacher, seed)
     episodes = [session.episodes[index] for index in learnt]
     count, frames = settings.trajectories, scenario.episode_steps
-    taught = varied_trajectories(
-        scenario, teacher.vector(), episodes, count, frames, seed, settings.threads, advance
-    )
+    taught = varied_trajectories(scenario, teacher.vector(), episodes, count, frames, seed, settings.threads, advance)
     save_trajectories(taught, data_path(workspace, iteration))
 
 
@@ -77,8 +75,7 @@ def finetune(workspace: Workspace, iteration: int, advance: Advance) -> None:
     candidates: dict[str, ContactNetwork] = {"network": network}
     if settings.finetune_steps and len(learnt) >= FEWEST_TO_FINE_TUNE:
         episodes = [session.episodes[index] for index in learnt]
-        recorded = recorded_trajectories(scenario, teacher.vector(), episodes)
-        candidates["fine-tuned"] = fine_tune(network, recorded, settings.fine_tuning, seed, advance)
+        candidates["fine-tuned"] = fine_tuned(network, scenario, teacher.vector(), episodes, settings, seed, advance)
     judges = Judges(scenario, session, teacher.vector())
     scores = {name: judges.score(candidate, kept_back) for name, candidate in candidates.items()}
     chosen = min(scores, key=scores.__getitem__)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rsr.calibration import Calibration, Prior, calibrator, save_calibration
+from rsr.calibration import Calibration, Prior, save_calibration
 from rsr.config import GnnConfig, TuneConfig
 from rsr.gnn.tuning import fit_gnn
 from rsr.progress import Advance
 from rsr.scenarios import Scenario
 from rsr.sessions import Session
 from rsr.steps.gnn.evidence import as_gnn
-from rsr.steps.gnn.pieces import settings_of
+from rsr.steps.gnn.pieces import settings_of, teacher_by
 
 _IDENTIFIED = 0.3
 
@@ -34,8 +34,7 @@ def calibrate(
     def learning(share: float, words: str = "") -> None:
         advance(_IDENTIFIED + (1 - _IDENTIFIED) * share, words)
 
-    method = tune.model_copy(update={"method": settings.teacher})
-    teacher = calibrator(method).fit(scenario, sessions, prior, seed, identifying)
+    teacher = teacher_by(tune, settings).fit(scenario, sessions, prior, seed, identifying)
     fitted = teacher.evidence.fitted
     fit_gnn(scenario, sessions, teacher.vector(), fitted, settings_of(settings), seed, folder, learning)
     calibration = as_gnn(scenario, sessions, teacher, folder)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rsr.calibration import Calibration, load_calibration
-from rsr.config import GnnConfig, LoopConfig
+from rsr.calibration import Calibration, Calibrator, Effort, calibrator, load_calibration
+from rsr.config import GnnConfig, LoopConfig, TuneConfig
 from rsr.errors import ConfigError
 from rsr.gnn.tuning import GnnSettings, split_known
 from rsr.randomness import derive_seed
@@ -45,6 +45,12 @@ def gnn_settings(config: LoopConfig) -> GnnConfig:
             next_step="Begin one in a folder of its own: `python -m flows.gnn --workspace NEW`.",
         )
     return config.gnn
+
+
+def teacher_by(tune: TuneConfig, settings: GnnConfig) -> Calibrator:
+    """The calibrator that identifies the teacher."""
+    effort = Effort() if settings.teacher_budget is None else Effort(budget=settings.teacher_budget)
+    return calibrator(tune.model_copy(update={"method": settings.teacher}), effort)
 
 
 def teacher_of(workspace: Workspace, iteration: int) -> Calibration:

@@ -1,0 +1,98 @@
+"""What calibrations of real recordings predict of what they were not fitted to: tosses, and a double pendulum.
+
+The recordings are those of `rsr data get contactnets` and `rsr data get double-pendulum`, as parquet files in the
+folder that the environment variable RSR_SHARED_DATA names, by default `../shared/data`. Fits are those of
+`rsr calibrate` with its defaults, figures those of `rsr evaluate --held-out`.
+
+- toss_30_..., toss_3_...: fitted on so many tosses drawn by seeds 0, 1, 2; the mean over these seeds. Starts
+  `free_flight` (no suffix) and `first`.
+- pendulum_RUNS_joint_rmse_rad: fitted on three runs, open loop over half seconds of the other three.
+
+`--tosses 0` or `--pendulum 0` leaves that part out; with `--quick` one seed and one split.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+from _common import Figure, run
+
+from rsr.calibration import calibrator, start_prior
+from rsr.calibration.evidence import split
+from rsr.config import TuneConfig
+from rsr.progress import ignore
+from rsr.randomness import generator
+from rsr.scenarios import Scenario, load_scenario
+from rsr.scenarios.structure import structured
+from rsr.sessions import Session
+from rsr.sessions.importers import read_contactnets, read_double_pendulum
+from rsr.simulators import evaluate_recording
+
+SEEDS = (0, 1, 2)
+COUNTS = (30, 3)
+SPLITS = ((0, 2, 4), (0, 1, 2), (3, 4, 5), (1, 3, 5))
+"""Runs that are fitted: every second one, those of one half, those of the other, the others of every second."""
+
+
+def measure(quick: bool, tosses: int = 1, pendulum: int = 1) -> dict[str, Figure]:
+    """Fit and judge both, or one of them."""
+    figures: dict[str, Figure] = {}
+    if tosses:
+        figures |= toss_figures(SEEDS[:1] if quick else SEEDS)
+    if pendulum:
+        figures |= pendulum_figures(SPLITS[-1:] if quick else SPLITS)
+    return figures
+
+
+def toss_figures(seeds: tuple[int, ...]) -> dict[str, Figure]:
+    scenario, session = load_scenario("cube_toss"), read_contactnets(_shared("contactnets_cube_tosses.parquet"))
+    figures: dict[str, Figure] = {}
+    for count in COUNTS:
+        found = [judged(scenario, session, count, seed, ("free_flight", "first")) for seed in seeds]
+        for name in found[0]:
+            figures[f"toss_{count}_{name}"] = float(np.mean([each[name] for each in found]))
+    return figures
+
+
+def pendulum_figures(splits: tuple[tuple[int, ...], ...]) -> dict[str, Figure]:
+    scenario, session = load_scenario("double_pendulum"), read_double_pendulum(_shared("double_pendulum.parquet"))
+    figures: dict[str, Figure] = {}
+    for runs in splits:
+        found = judged(scenario, session, len(runs), seed_of(scenario, session, runs), ("windows",))
+        figures[f"pendulum_{''.join(map(str, runs))}_joint_rmse_rad"] = found["joint_rmse_rad"]
+    return figures
+
+
+def judged(scenario: Scenario, session: Session, count: int, seed: int, starts: tuple[str, ...]) -> dict[str, float]:
+    """Fit some episodes and judge by all others; figures of every start but the first carry its name."""
+    calibration = calibrator(TuneConfig(fit_episodes=count)).fit(
+        scenario, (session,), start_prior(scenario), seed, ignore
+    )
+    values = {name: each.value for name, each in calibration.estimates.items()}
+    chosen = structured(scenario, calibration.structure)
+    figures = {}
+    for start in starts:
+        name = scenario.evaluation.start(start)
+        found = evaluate_recording(chosen, session, values, name, calibration.evidence.held_out)
+        suffix = "" if start == starts[0] else f"_{start}"
+        figures |= {f"{metric.name}{suffix}": found[metric.name] for metric in scenario.evaluation.metrics}
+    return figures
+
+
+def seed_of(scenario: Scenario, session: Session, runs: tuple[int, ...]) -> int:
+    """The first seed by which a calibration draws just these runs to fit."""
+    seed = 0
+    while split(scenario, session.episodes, len(runs), generator(seed, "split"))[0] != runs:
+        seed += 1
+    return seed
+
+
+def _shared(name: str) -> Path:
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    return Path(os.environ.get("RSR_SHARED_DATA", beside)) / name
+
+
+if __name__ == "__main__":
+    run(measure, __doc__, tosses=1, pendulum=1)

@@ -1,0 +1,100 @@
+"""A fit from recordings to a learned simulator, on simulated tosses: files, choice, evidence, repeatability."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rsr.errors import CalibrationError
+from rsr.files import read_json
+from rsr.gnn.tuning import GnnFit, GnnSettings, fit_gnn, load_gnn, split_known
+from rsr.progress import ignore
+from rsr.scenarios import load_scenario
+from rsr.sessions import Card, Episode, Session
+from rsr.simulators import MujocoSimulator, evaluate_recording
+
+TOSSES, FRAMES = 7, 50
+SMALL = GnnSettings(trajectories=12, steps=3, finetune_steps=2, threads=1)
+
+
+@pytest.fixture(scope="module")
+def scenario():
+    return load_scenario("cube_toss")
+
+
+@pytest.fixture(scope="module")
+def session(scenario) -> Session:
+    """Tosses of a cube that slides better than the scenario thinks; the last two are one throw."""
+    rng = np.random.default_rng(0)
+    states = np.zeros((TOSSES, 13))
+    states[:, 2] = 0.14
+    quaternions = rng.normal(size=(TOSSES, 4))
+    states[:, 3:7] = quaternions / np.linalg.norm(quaternions, axis=1, keepdims=True)
+    states[:, 7:] = rng.normal(size=(TOSSES, 6)) * [0.6, 0.6, 0.1, 3, 3, 3]
+    states[-1] = states[-2]
+    with MujocoSimulator(scenario, threads=1) as simulator:
+        truth = scenario.space.vector({"friction": 0.1})
+        tossed = simulator.rollout(states, np.zeros((TOSSES, FRAMES, 0)), truth)
+    time_s = scenario.control_dt_s * np.arange(FRAMES + 1)
+    episodes = tuple(
+        Episode(
+            *(index, time_s),
+            scenario.measure(rows) | {"linear_velocity": rows[:, 7:10], "angular_velocity": rows[:, 10:]},
+            {"physical_toss": str(min(index, TOSSES - 2))},
+        )
+        for index, rows in enumerate(tossed)
+    )
+    card = Card("tosses", "cube_toss", "simulated", simulated=True, control_dt_s=scenario.control_dt_s)
+    return Session(card, scenario.channels, episodes)
+
+
+def fitted(scenario, session: Session, out: Path) -> GnnFit:
+    return fit_gnn(scenario, (session,), scenario.space.nominal, range(4), SMALL, 3, out, ignore)
+
+
+def test_a_fit_leaves_a_simulator_and_its_evidence(scenario, session, tmp_path):
+    seen = []
+    fit = fit_gnn(
+        *(scenario, (session,), scenario.space.nominal, range(4), SMALL, 3, tmp_path),
+        lambda fraction, words="": seen.append(fraction),
+    )
+    assert set(fit.errors) == {"nominal", "teacher", "network", "fine-tuned"}
+    assert fit.errors["nominal"] == fit.errors["teacher"]
+    assert seen == sorted(seen)
+    assert seen[-1] == 1
+    record = read_json(tmp_path / "gnn.json")
+    assert record["errors"] == fit.errors
+    assert record["chosen"] == fit.chosen == min(record["scores"], key=record["scores"].get)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["gnn.json", "network"]
+    with fit.simulator() as simulator:
+        judged = evaluate_recording(
+            scenario, session, scenario.space.nominal, episodes=range(4, TOSSES), simulator=simulator
+        )
+    assert judged["position_error_percent"] == pytest.approx(fit.errors[fit.chosen]["position_error_percent"])
+
+
+def test_equal_arguments_give_equal_bytes(scenario, session, tmp_path):
+    files = ("gnn.json", "network/network.json", "network/network.npz")
+    for run in ("one", "other"):
+        fitted(scenario, session, tmp_path / run)
+    assert all((tmp_path / "one" / name).read_bytes() == (tmp_path / "other" / name).read_bytes() for name in files)
+
+
+def test_repeats_of_a_throw_stay_on_one_side(scenario, session):
+    for seed in range(8):
+        learnt, kept_back = split_known(scenario, session.episodes, range(1, TOSSES), seed)
+        assert sorted(learnt + kept_back) == list(range(1, TOSSES))
+        assert ({TOSSES - 2, TOSSES - 1} <= set(learnt)) != ({TOSSES - 2, TOSSES - 1} <= set(kept_back))
+
+
+@pytest.mark.parametrize("known", [[0], [TOSSES - 2, TOSSES - 1], range(TOSSES)])
+def test_too_few_to_fit_or_to_judge_by(scenario, session, tmp_path, known):
+    with pytest.raises(CalibrationError, match="at least 2, and at least one episode held out"):
+        fit_gnn(scenario, (session,), scenario.space.nominal, known, SMALL, 0, tmp_path, ignore)
+
+
+def test_a_folder_without_a_network_is_refused(scenario, tmp_path):
+    with pytest.raises(CalibrationError, match=r"network\.json and network\.npz"):
+        load_gnn(scenario, tmp_path)
