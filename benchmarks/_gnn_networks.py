@@ -34,8 +34,8 @@ TRAININGS = {
     "fignet": TrainingSettings(steps=5000, batch=32, unroll=3, network="fignet"),
 }
 """Both take about ten minutes of one core."""
-CARRYING = TrainingSettings(steps=200, rate=5e-4, unroll=8, long_from=0.3, noise_m=5e-5)
-FINE_TUNING_STEPS = 100
+CARRYING = TrainingSettings(steps=140, rate=5e-4, unroll=8, long_from=0.3, noise_m=5e-5)
+FINE_TUNING_STEPS = 40
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@
     stand_in_<figure>_<simulator>     against the stand-in's 14 test trajectories, as recorded: error is Eq. (1)
     from_first_frame_*                the scenario's metrics from recorded first frames: C, MJX, network
     gradient*                         of where the struck cube is after 20 frames, against central differences
-    push_*                            10 gradient steps from 10 starts to each of 5 targets, carried out by the teacher
+    push_*                            10 gradient steps from 10 starts to each of 2 targets, carried out by the teacher
     policy_*                          a chain of three cubes; learnt by gradients, and from rewards alone
     toss_*                            real tosses of a cube that nothing was fitted to
     speed_ratio_mujoco_over_network   64 scenes of eleven cubes, 30 frames: wall time of MuJoCo, two threads, over it

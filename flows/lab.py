@@ -19,9 +19,11 @@ class LabVisit(BaseModel):
     workspace: str = Field(description="folder of the campaign")
     sources: list[Path] = Field(description="what was recorded: bags, CSV, LeRobot sets, stored sessions, ...")
     mapping: Path | None = Field(None, description="file that says which columns are which channels, if there is one")
-    method: Literal["mjx", "cmaes", "sysid"] = Field("mjx", description="how to fit the simulator")
-    fit_episodes: int = Field(32, ge=1, description="episodes to fit; the others judge the fit")
-    train_steps: int | None = Field(None, ge=1, description="environment steps of the retraining; empty: the default")
+    method: Literal["mjx", "cmaes", "sysid", "adam"] | None = Field(
+        None, description="how to fit the simulator; empty, here and below: as params.yaml says"
+    )
+    fit_episodes: int | None = Field(None, ge=1, description="episodes to fit; the others judge the fit")
+    train_steps: int | None = Field(None, ge=1, description="environment steps of the retraining")
 
 
 @flow(name="after-lab-session", persist_result=False)

@@ -57,12 +57,12 @@ def tell_of(workspace: Workspace) -> list[str]:
         return []
     line = f"{workspace.root}: {found.kind} for iteration {found.iteration} ({workspace.relative(found.path)})"
     tell(_EVENTS[found.kind], workspace.root, iteration=found.iteration, until=_until(found))
-    remember(workspace, found)
+    _remember(workspace, found)
     get_run_logger().info("%s", line)
     return [line]
 
 
-def remember(workspace: Workspace, found: Arrival) -> None:
+def _remember(workspace: Workspace, found: Arrival) -> None:
     """Note that whoever should know of this arrival does."""
     told = Told(workspace.relative(found.path), found.at_s, time.time())
     write_json(_note(workspace), asdict(told))

@@ -10,31 +10,31 @@ from prefect.cache_policies import NO_CACHE
 
 from rsr.config import dump_config, parse_config
 from rsr.steps import answer, approval
-from rsr.steps.arrivals import arrival
 from rsr.workspace import Workspace
-from tasks.inbox import remember, tell_of
+from tasks.inbox import tell_of
 
 _PLAIN: dict[str, Any] = {"cache_policy": NO_CACHE, "persist_result": False}
 
 
 @task(name="choose", **_PLAIN)
-def choose(workspace: str, method: str, fit_episodes: int, train_steps: int | None) -> None:
-    """Write the settings of the iterations to come; those that are planned keep theirs."""
+def choose(workspace: str, method: str | None, fit_episodes: int | None, train_steps: int | None) -> None:
+    """Write what was chosen into the settings of the iterations to come; those that are planned keep theirs."""
     found = Workspace.find(Path(workspace))
+    chosen = {"tune": {"method": method, "fit_episodes": fit_episodes}, "retrain": {"train_steps": train_steps}}
     document = found.settings().model_dump(mode="json")
-    document["tune"] |= {"method": method, "fit_episodes": fit_episodes}
-    document["retrain"] |= {"train_steps": train_steps}
-    dump_config(parse_config(document, where="form of the visit"), found.settings_path)
+    for section, values in chosen.items():
+        document[section] |= {name: value for name, value in values.items() if value is not None}
+    settings = parse_config(document, where="form of the visit")
+    if settings != found.settings():
+        dump_config(settings, found.settings_path)
 
 
 @task(name="answer", **_PLAIN)
 def answer_request(workspace: str, sources: list[Path], mapping: Path | None) -> int:
-    """Put the recordings into the inbox; returns the iteration that they are for."""
+    """Put the recordings into the inbox, for the loop that is run next; returns the iteration that they are for."""
     found = Workspace.find(Path(workspace))
     iteration = answer.answer(found, sources, mapping)
     get_run_logger().info("the recordings are the session of iteration %s", iteration)
-    if (came := arrival(found)) is not None:
-        remember(found, came)  # whoever put them there goes round the loop now; no event is to start it a second time
     return iteration
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from rsr.clash.adaptation import adapt
-from rsr.clash.methods import METHODS, NEEDS, Bench
+from rsr.clash.methods import METHODS, NEEDS, SLOW, Bench
 from rsr.clash.metric import TOLERANCE, relative_errors
 from rsr.clash.prediction import Blended, Corrected
 from rsr.clash.sliding import fit_sliding
@@ -138,7 +138,7 @@ def _judge(
     for fit, unseen in parts:
         sliding = fit_sliding(shape, recorded.take(fit))
         friction = None if sliding is None else sliding.friction
-        model = METHODS[name](Bench(surrogates, recorded.take(fit), friction, seed))
+        model = (METHODS | SLOW)[name](Bench(surrogates, recorded.take(fit), friction, seed))
         test = recorded.take(unseen)
         predicted.append(model(test.strikes))
         measured.append(test.after)

@@ -61,6 +61,12 @@ def _analytic(bench: Bench) -> Base:
     return fit_law(bench.default.shape, bench.recorded, bench.ground_friction)
 
 
+def _mjx(bench: Bench) -> Base:
+    from rsr.clash.mjx_base import mjx_base  # JAX is for those who ask for it
+
+    return mjx_base(bench.default.shape, bench.recorded, bench.ground_friction)
+
+
 def _analytic_corrected(bench: Bench) -> Base:
     return correct(bench.default.shape, _analytic(bench), bench.recorded)
 
@@ -108,6 +114,9 @@ METHODS: dict[str, Callable[[Bench], Base]] = {
     "untrained_normalised": _untrained_normalised,
 }
 """`adapted` is the default of `rsr clash adapt`; the others are there to compare. `paper`: its recipe as it stands."""
+
+SLOW: dict[str, Callable[[Bench], Base]] = {"mjx": _mjx}
+"""Compared only where somebody asks: compiling takes minutes, and not every block will do."""
 
 NEEDS = {"paper": "paper", "paper_normalised": "normalised"}
 """The preset of the surrogate that a method needs, where it is not `default`."""

@@ -68,6 +68,7 @@ def adapt(
     out: _DIR,
     seed: _N = 0,
     skip_baselines: bool = False,
+    mjx: bool = False,
 ) -> int:
     """Adapt a surrogate to recorded strikes, and show what that is worth beside other methods.
 
@@ -78,18 +79,23 @@ def adapt(
         out: folder for the adapted model, its picture and its figures.
         seed: of everything random.
         skip_baselines: compare with identification alone only.
+        mjx: compare with MJX too: minutes to compile, and a block of at most 20 corners, so not the semi-cylinder.
     """
     from rsr.clash import adapt as fit
     from rsr.clash import load_surrogate, read_strikes, save_adapted
     from rsr.clash.comparison import compare, learning_curve, write_comparison
     from rsr.clash.methods import METHODS
+    from rsr.clash.mjx_base import check_corners
     from rsr.files import write_bytes
     from rsr.reports.strikes import comparison_table, strike_picture
 
     surrogates = {loaded.preset.name: loaded for loaded in map(load_surrogate, surrogate)}
     chosen = surrogates.get("default") or next(iter(surrogates.values()))
     recorded = read_strikes(strikes, chosen.shape)
+    if mjx:
+        check_corners(chosen.shape)
     names = ("adapted", "identified") if skip_baselines else tuple(METHODS)
+    names += ("mjx",) if mjx else ()
     with progress.bar("adaptation") as advance:
         compared = compare({**surrogates, "default": chosen}, recorded, names, seed=seed, advance=advance)
     model = fit(chosen, recorded, seed)

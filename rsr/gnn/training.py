@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -38,7 +39,7 @@ class TrainingSettings:
     Args:
         steps: of Adam, over windows of one predicted frame first, then of `unroll`.
         batch: windows a step while they are short; long ones are `batch / 2`.
-        rate: highest learning rate; warms up, then falls as a cosine.
+        rate: highest learning rate; warms up for a hundred steps, and falls as a cosine.
         unroll: predicted frames of a long window.
         long_from: share of the steps after which windows are long.
         noise_m: disturbance of the states that windows start from.
@@ -129,7 +130,7 @@ def _trained(
 ) -> ContactNetwork:
     network.requires_grad_(True)
     optimiser = torch.optim.Adam(network.parameters(), lr=settings.rate)
-    described = {"settings": asdict(settings), "seed": seed, "windows": windows.fingerprint}
+    described = {"settings": asdict(settings), "seed": seed, "data": windows.fingerprint, "from": _fingerprint(network)}
     with one_thread():
         record = Record.opened(folder, described, network, optimiser)
         every = max(1, settings.steps // _LOOKS)
@@ -144,6 +145,11 @@ def _trained(
         save_network(network, folder, {"training": described, "trajectories": len(windows.lengths)})
         record.close()
     return network
+
+
+def _fingerprint(network: ContactNetwork) -> str:
+    weights = (value.numpy().tobytes() for value in network.state_dict().values())
+    return hashlib.sha256(b"".join(weights)).hexdigest()
 
 
 def _step(

@@ -22,6 +22,7 @@ _WORDS = {
     "paper_normalised": "CLASH recipe, normalised",
     "mujoco_grid": "MuJoCo, grid search",
     "mujoco_grid_residual": "MuJoCo and residual",
+    "mjx": "MJX, Gauss-Newton",
     "analytic": "analytic impact law",
     "analytic_residual": "analytic law and residual",
     "residual_alone": "residual alone",

@@ -126,9 +126,7 @@ def _zipped(path: Path) -> Iterator[_Member]:
 
 def _tarred(path: Path) -> Iterator[_Member]:
     suffix = next(suffix for suffix in sorted(_TARS, key=len, reverse=True) if path.name.lower().endswith(suffix))
-    with _TARS[suffix](path) as stream:
-        guarded: Any = _Guarded(stream, path)
-        archive = tarfile.open(fileobj=guarded, mode="r:")  # nothing of its own to close
+    with _TARS[suffix](path) as stream, tarfile.open(fileobj=_guarded(stream, path), mode="r:") as archive:
         for info in archive:
             if not (info.isreg() or info.isdir()):
                 raise _special(path, info.name)
@@ -141,6 +139,11 @@ def _content(archive: tarfile.TarFile, info: tarfile.TarInfo) -> IO[bytes]:
     if content is None:
         raise tarfile.ReadError(f"nothing in {info.name}")
     return content
+
+
+def _guarded(stream: IO[bytes], path: Path) -> Any:
+    """As what `tarfile` takes: it asks for streams that can also be written, and writes to none that is read."""
+    return _Guarded(stream, path)
 
 
 class _Guarded:

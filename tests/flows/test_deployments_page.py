@@ -171,10 +171,16 @@ class Folder:
             assert child.poll() is None, log.read_text()
             yield
         finally:
-            children = psutil.Process(child.pid).children(recursive=True)
-            os.killpg(child.pid, signal.SIGINT)
-            child.wait(timeout=60)
-            psutil.wait_procs(children, timeout=30)
+            if child.poll() is None:
+                children = psutil.Process(child.pid).children(recursive=True)
+                os.killpg(child.pid, signal.SIGINT)
+                child.wait(timeout=60)
+                psutil.wait_procs(children, timeout=30)
+
+    def listens(self) -> bool:
+        """Whether there is a server at the port by now; it says so before it is true."""
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
     @staticmethod
     def _await(condition: Callable[[], bool], what: str) -> None:
@@ -214,9 +220,11 @@ def test_one_machine_one_command(tmp_path, monkeypatch):
 @pytest.mark.timeout(1800)
 def test_step_by_step(tmp_path):
     folder = Folder(tmp_path)
-    quiet, server, *others, worker = commands()["Step by step"]
-    folder.follow(quiet)
-    with folder.staying(server, lambda printed: "dashboard" in printed or "running" in printed):
+    *others, worker = commands()["Step by step"]
+    server = "prefect server start"
+    while (command := others.pop(0)) != server:
+        folder.follow(command)
+    with folder.staying(server, lambda printed: folder.listens()):
         for command in others:
             folder.follow(command)
         with folder.staying(worker, lambda printed: "started" in printed):
@@ -224,4 +232,5 @@ def test_step_by_step(tmp_path):
         for command in commands()["Containers"]:
             if not is_not_here(command):
                 folder.follow(command)
-        assert "rsr-kubernetes" in folder.follow("prefect work-pool ls")
+        for pool in ("rsr-docker", "rsr-kubernetes"):
+            assert pool in folder.follow(f"prefect work-pool inspect {pool}")

@@ -131,3 +131,13 @@ def test_the_loop_waits_for_approval_then_for_the_lab_and_goes_on(tmp_path, pref
     assert not workspace.waiting_path.exists()
     assert find_faults(workspace.root, 1, TABLE_WITH_LAB) == ["git status:  M params.yaml"]
     assert workspace.settings().tune.method == "sysid"
+
+
+def test_an_empty_form_changes_no_setting(campaign):
+    from tasks.lab import choose
+
+    before = campaign.settings_path.read_bytes()
+    choose.fn(str(campaign.root), None, None, None)
+    assert campaign.settings_path.read_bytes() == before
+    choose.fn(str(campaign.root), None, 5, None)
+    assert campaign.settings().tune.fit_episodes == 5

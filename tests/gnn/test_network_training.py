@@ -98,6 +98,16 @@ def test_fine_tuning_fits_recordings_and_leaves_the_network_as_it_was() -> None:
     assert all(torch.equal(one, two) for one, two in zip(before, network.parameters(), strict=True))
 
 
+def test_fine_tuning_another_network_does_not_go_on_from_the_checkpoint(tmp_path: Path) -> None:
+    one, other = (train_network(PUSHES[:1], replace(QUICK, steps=1), seed) for seed in (0, 1))
+    settings = replace(QUICK, long_from=0)
+    with pytest.raises(Killed):
+        fine_tune(one, PUSHES[:2], settings, 0, _killed_at(0.5), folder=tmp_path)
+    tuned = fine_tune(other, PUSHES[:2], settings, 0, folder=tmp_path)
+    expected = fine_tune(other, PUSHES[:2], settings, 0)
+    assert all(torch.equal(one, two) for one, two in zip(tuned.parameters(), expected.parameters(), strict=True))
+
+
 def test_windows_hold_the_frames_that_were_recorded() -> None:
     long, short = pushed(1.0), pushed(1.3)
     short = short.with_poses(short.poses[:9])

@@ -15,7 +15,8 @@ def test_the_stored_scene_is_what_the_builder_writes():
 def test_the_builder_says_what_mujoco_does_by_itself():
     silent = mujoco.MjModel.from_xml_string(
         '<mujoco><worldbody><geom name="a" type="plane" size="1 1 1"/>'
-        '<body><freejoint/><geom name="b" size="1"/></body></worldbody><contact><pair geom1="a" geom2="b"/></contact></mujoco>'
+        '<body><freejoint/><geom name="b" size="1"/></body></worldbody>'
+        '<contact><pair geom1="a" geom2="b"/></contact></mujoco>'
     )
     default = ContactParameters()
     assert silent.pair_friction[0, 0] == default.mu
