@@ -52,9 +52,9 @@ def measure(quick: bool, steps: int, pairs: int) -> dict[str, Figure]:
             draws += leftovers(shape, surrogate, seed)
     known = stacked(draws)
     numbers = {name: value.requires_grad_(True) for name, value in logarithms(PRIOR).items()}
-    before = float(likelihood(numbers, *known).detach())
+    before = likelihood(numbers, *known).item()
     learn(numbers, known, steps)
-    figures: dict[str, Figure] = {"likelihood_before": before, "likelihood_after": float(likelihood(numbers, *known))}
+    figures: dict[str, Figure] = {"likelihood_before": before, "likelihood_after": likelihood(numbers, *known).item()}
     for name, value in numbers.items():
         for place in np.ndindex(*value.shape):
             figures["_".join([name, *map(str, place)])] = float(value[place].exp())

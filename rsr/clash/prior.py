@@ -1,6 +1,7 @@
 """How residuals of a base model vary, before any strike is recorded: numbers of the process in `residual`.
 
-Learnt on the tuning stand-ins by `benchmarks/strike_prior.py`: under these numbers, ten strikes predict others best.
+Learnt once on the tuning stand-ins, starting from numbers set by hand, so that ten strikes predict others best;
+`benchmarks/strike_prior.py` learns them on from where they are.
 """
 
 from __future__ import annotations

@@ -11,13 +11,16 @@ _NOSE_FACETS = 24
 _NOSE_BACK_M = 0.03
 
 
-def scene_xml(shape: Shape, definition: Definition, striker: bool = True) -> str:
+def scene_xml(shape: Shape, definition: Definition, striker: bool = True, nose_facets: int = _NOSE_FACETS) -> str:
     """Write the MJCF. The direction of a strike is in how the struck block is turned; the striker has one rail.
 
     Pairs are sorted when MuJoCo compiles: address "hit" and "ground" by name.
+
+    Args:
+        nose_facets: of the half circle that is the round end of the striker.
     """
     low, high = definition.nose_height_m
-    parts = _striker(definition) if striker else ("", "", "", "")
+    parts = _striker(definition, nose_facets) if striker else ("", "", "", "")
     nose_mesh, body, pair, sensor = parts
     xx, yy, zz = shape.inertia
     half = shape.height_m / 2
@@ -43,10 +46,10 @@ def scene_xml(shape: Shape, definition: Definition, striker: bool = True) -> str
 </mujoco>"""
 
 
-def _striker(definition: Definition) -> tuple[str, str, str, str]:
+def _striker(definition: Definition, facets: int) -> tuple[str, str, str, str]:
     low, high = definition.nose_height_m
     half = (high - low) / 2
-    mesh = f'<mesh name="nose" vertex="{_prism(_nose(definition.nose_radius_m), -half, half)}"/>'
+    mesh = f'<mesh name="nose" vertex="{_prism(_nose(definition.nose_radius_m, facets), -half, half)}"/>'
     body = f"""
     <body name="striker" pos="0 0 {{height}}">
       <joint name="rail" type="slide" axis="1 0 0"/>
@@ -62,8 +65,8 @@ def _striker(definition: Definition) -> tuple[str, str, str, str]:
     return mesh, body, pair, sensor
 
 
-def _nose(radius_m: float) -> np.ndarray:
-    angle = np.linspace(-np.pi / 2, np.pi / 2, _NOSE_FACETS + 1)
+def _nose(radius_m: float, facets: int) -> np.ndarray:
+    angle = np.linspace(-np.pi / 2, np.pi / 2, facets + 1)
     round_end = radius_m * np.stack([np.cos(angle), np.sin(angle)], axis=1)
     return np.vstack([round_end, [[-_NOSE_BACK_M, radius_m], [-_NOSE_BACK_M, -radius_m]]])
 
