@@ -47,7 +47,7 @@ def results(root: Path) -> dict[str, str]:
 
 
 def dvc(root: Path, *arguments: str) -> str:
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     command = [sys.executable, "-m", "dvc", *arguments]
     done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -99,8 +99,7 @@ class TestFlow:
 def run(root: Path, *killed_at: str) -> int:
     """Run the campaign in a process of its own, killed as a file gets its name; returns the exit code."""
     command = [sys.executable, "-m", "tuning_kills", str(root), "clash", json.dumps(TINY), "1", *killed_at]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    return subprocess.run(command, env=environment, capture_output=True, check=False).returncode
+    return subprocess.run(command, capture_output=True, check=False).returncode
 
 
 def test_killed_it_goes_on_to_what_nobody_disturbed(tmp_path, done):
