@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
+import os
+import subprocess
+import sys
+import tempfile
 from collections.abc import Mapping
+from pathlib import Path
 
-import mujoco
 import numpy as np
 from matplotlib.figure import Figure
 
 from rsr.errors import ConfigError
+from rsr.files import read_arrays
 from rsr.gnn.bodies import Mesh, World
 from rsr.reports._drawing import render
 
@@ -70,46 +74,43 @@ def _mesh(place: int, mesh: Mesh) -> str:
     return f'<mesh name="mesh{place}" vertex="{vertices}" face="{faces}"/>'
 
 
-def _photographs(world: World, poses: np.ndarray, moments: np.ndarray) -> list[np.ndarray]:
-    model = mujoco.MjModel.from_xml_string(scene_xml(world))
-    data = mujoco.MjData(model)
-    camera = _camera(world, poses)
-    renderer = _renderer(model)
-    try:
-        return [_photograph(renderer, model, data, camera, poses[moment]) for moment in moments]
-    finally:
-        renderer.close()
+def _photographs(world: World, poses: np.ndarray, moments: np.ndarray) -> np.ndarray:
+    """Pictures [M, height, width, 3] at some of the moments."""
+    lookat, view = _camera(world, poses)
+    with tempfile.TemporaryDirectory() as folder:
+        order, pictures = Path(folder, "order.npz"), Path(folder, "pictures.npz")
+        scene, size = np.array(scene_xml(world)), np.array([_HEIGHT, _WIDTH])
+        np.savez(order, scene=scene, size=size, lookat=lookat, view=view, moments=poses[moments])
+        said = [_said_by_photographer(backend, order, pictures) for backend in _backends() if not pictures.exists()]
+        if not pictures.exists():
+            raise ConfigError(
+                got=f"no offscreen OpenGL ({'; '.join(said)})",
+                expected="a display, or MuJoCo's backend 'egl' or 'osmesa'",
+                where="rendered rollout",
+                next_step="Install libegl1 or libosmesa6; everything but pictures works without.",
+            )
+        return read_arrays(pictures)["pictures"]
 
 
-def _photograph(
-    renderer: mujoco.Renderer, model: mujoco.MjModel, data: mujoco.MjData, camera: mujoco.MjvCamera, poses: np.ndarray
-) -> np.ndarray:
-    data.mocap_pos[:], data.mocap_quat[:] = poses[:, :3], poses[:, 3:]
-    mujoco.mj_forward(model, data)
-    renderer.update_scene(data, camera)
-    return renderer.render()
+def _backends() -> tuple[str, ...]:
+    """What the environment says, else what draws with a display, else what draws without one."""
+    chosen = os.environ.get("MUJOCO_GL")
+    if chosen:
+        return (chosen,)
+    return ("glfw", "egl", "osmesa") if os.environ.get("DISPLAY") else ("egl", "osmesa")
 
 
-def _camera(world: World, poses: np.ndarray) -> mujoco.MjvCamera:
-    """From the side and above, so far away that all of the motion is in view."""
+def _said_by_photographer(backend: str, order: Path, pictures: Path) -> str:
+    command = [sys.executable, str(Path(__file__).with_name("_photographer.py")), str(order), str(pictures)]
+    environment = {**os.environ, "MUJOCO_GL": backend}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    last = (done.stderr.strip().splitlines() or [f"ended with {done.returncode}"])[-1]
+    return f"{backend}: {last[:120]}"
+
+
+def _camera(world: World, poses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where to look, and distance, azimuth and elevation: so far away that all of the motion is in view."""
     low, high = poses[..., :3].min(axis=(0, 1)), poses[..., :3].max(axis=(0, 1))
     size = max(body.mesh.size_m for body in world.bodies)
-    camera = mujoco.MjvCamera()
-    camera.lookat[:] = (low + high) / 2
-    camera.distance = 1.4 * (float(np.linalg.norm(high - low)) + 2 * size)
-    camera.azimuth, camera.elevation = 120, -38
-    return camera
-
-
-def _renderer(model: mujoco.MjModel) -> mujoco.Renderer:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # GLFW warns of what the error below says
-            return mujoco.Renderer(model, _HEIGHT, _WIDTH)
-    except Exception as error:  # every OpenGL backend fails with a type of its own
-        raise ConfigError(
-            got=f"no offscreen OpenGL ({type(error).__name__})",
-            expected="a display, or MuJoCo's backend 'egl' or 'osmesa'",
-            where="rendered rollout",
-            next_step="Set MUJOCO_GL=egl (or osmesa) before Python starts; everything but pictures works without.",
-        ) from error
+    distance = 1.4 * (float(np.linalg.norm(high - low)) + 2 * size)
+    return (low + high) / 2, np.array([distance, 120.0, -38.0])

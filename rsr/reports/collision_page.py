@@ -13,9 +13,9 @@ from rsr.calibration import Calibration, load_calibration
 from rsr.config import LoopConfig
 from rsr.files import read_json
 from rsr.reports._html import Section, badge, bullets, join, paragraph, table
+from rsr.reports._templates import template
 from rsr.reports._text import ABSENT, millimetres, number, percent, seconds
 from rsr.reports.chain import Row, is_simulated, read_rows
-from rsr.reports.page import page_template
 from rsr.reports.strikes import method_name
 from rsr.scenarios import Scenario, load_scenario
 from rsr.workspace import Workspace
@@ -51,7 +51,7 @@ def render_collision_report(workspace: Workspace, iteration: int) -> str:
     data = _read(workspace, iteration)
     sections = [section(data) for section in (_summary, _methods, _parameters, _plans, _receipts)]
     title = f"Iteration {iteration} · {data.scenario.name}"
-    return page_template().render(data=data, sections=sections, title=title)
+    return template("page.html").render(data=data, sections=sections, title=title)
 
 
 def _read(workspace: Workspace, iteration: int) -> CollisionData:

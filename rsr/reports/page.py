@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
-
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from rsr.progress import Advance, ignore
 from rsr.reports._html import Section
+from rsr.reports._templates import template
 from rsr.reports.calibration import calibration
 from rsr.reports.coverage import coverage
 from rsr.reports.data import ReportData, read_report_data
@@ -45,11 +43,5 @@ def render_report(workspace: Workspace, iteration: int, advance: Advance = ignor
     for index, section in enumerate(SECTIONS):
         sections.append(section(data))
         advance((index + 1) / len(SECTIONS), sections[-1].title)
-    return page_template().render(data=data, sections=sections, title=f"Iteration {iteration} · {data.scenario.name}")
-
-
-@cache
-def page_template() -> Template:
-    """The frame of a report: header, navigation, sections."""
-    environment = Environment(loader=PackageLoader("rsr.reports"), autoescape=True, undefined=StrictUndefined)
-    return environment.get_template("page.html")
+    title = f"Iteration {iteration} · {data.scenario.name}"
+    return template("page.html").render(data=data, sections=sections, title=title)

@@ -6,7 +6,6 @@ import base64
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from matplotlib.axes import Axes
 
@@ -16,6 +15,7 @@ from rsr.gnn.trajectories import Trajectory
 from rsr.reports._drawing import AFTER, ALONG_X, BEFORE, PRIOR, REAL, RETRAINED, WIDE, draw, picture
 from rsr.reports._film import film_strip
 from rsr.reports._html import Section, absent, join, paragraph, table
+from rsr.reports._templates import template
 from rsr.reports.trajectories import spread
 
 Predictions = Mapping[str, Sequence[np.ndarray]]
@@ -29,8 +29,7 @@ _CM, _MM = 100.0, 1e3
 def render_rollouts(title: str, trajectories: Sequence[Trajectory], predictions: Predictions, truth: str) -> str:
     """Lay out a page of its own; the arguments are those of `rollout_sections`."""
     sections = rollout_sections(trajectories, predictions, truth)
-    environment = Environment(loader=PackageLoader("rsr.reports"), autoescape=True, undefined=StrictUndefined)
-    return environment.get_template("rollouts.html").render(title=title, sections=sections)
+    return template("rollouts.html").render(title=title, sections=sections)
 
 
 def rollout_sections(

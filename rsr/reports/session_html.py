@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from matplotlib.axes import Axes
 
 from rsr.reports._drawing import AFTER, BEFORE, REAL, RETRAINED, WIDE, draw, picture
 from rsr.reports._html import Section, absent, badge, join, paragraph, table
+from rsr.reports._templates import template
 from rsr.reports._text import ABSENT, number, percent
 from rsr.reports.session import SessionPage, facts
 from rsr.sessions import Session
@@ -24,9 +24,8 @@ _LARGEST = 1e30
 def render_sessions(pages: Sequence[SessionPage]) -> str:
     """Lay out sessions one after the other; equal pages give equal bytes."""
     sections = [_section(index, page) for index, page in enumerate(pages)]
-    environment = Environment(loader=PackageLoader("rsr.reports"), autoescape=True, undefined=StrictUndefined)
     title = "Session" if len(pages) == 1 else f"{len(pages)} sessions"
-    return environment.get_template("sessions.html").render(title=title, sections=sections)
+    return template("sessions.html").render(title=title, sections=sections)
 
 
 def _section(index: int, page: SessionPage) -> Section:
