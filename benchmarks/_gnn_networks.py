@@ -1,4 +1,4 @@
-"""Networks for `benchmarks/gnn.py`: taught by one identified teacher, kept in a folder, with what that took."""
+"""Networks for `benchmarks/gnn.py`: taught by usual contacts or by an identified teacher, kept in a folder."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TRAININGS = {
     "impulse": TrainingSettings(steps=7000, unroll=8, noise_m=5e-5),
     "fignet": TrainingSettings(steps=5000, batch=32, unroll=3, network="fignet"),
 }
-"""Both take about ten minutes of one core."""
+"""Each is meant to take about ten minutes of one core; `training_cpu_s` says what it took."""
 CARRYING = TrainingSettings(steps=140, rate=5e-4, unroll=8, long_from=0.3, noise_m=5e-5)
 FINE_TUNING_STEPS = 40
 

@@ -11,6 +11,7 @@ from prefect.artifacts import create_table_artifact
 from tasks.campaign import DEFAULT_TABLE
 from tasks.engine_settings import Engine, EngineName
 from tasks.fan_out import fan_out
+from tasks.workspace import flat
 
 
 @flow(name="benchmark", persist_result=False)
@@ -42,11 +43,7 @@ def benchmark(
     ]
     found = fan_out("tasks.bare_loop:run_campaign", jobs, Engine(engine, workers))
     rows = {f"twin-{seed}": campaign for seed, campaign in zip(chosen, found, strict=True)}
-    figures = [
-        {"campaign": name} | {key: value for key, value in row.items() if not isinstance(value, dict)}
-        for name, campaign in rows.items()
-        for row in campaign
-    ]
+    figures = [{"campaign": name} | row for name, campaign in rows.items() for row in flat(campaign)]
     create_table_artifact(key="benchmark", table=figures, description="Real-Sim-Real on several stand-ins")
     return rows
 

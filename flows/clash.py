@@ -19,6 +19,7 @@ from rsr.steps import reason_to_stop
 from tasks.campaign import CLASH_TABLE, opened
 from tasks.presets import settings_of
 from tasks.stages import adapt, aim, ask, collect, evaluate, plan, publish, push, report, strikes, surrogate
+from tasks.watcher import watched
 
 
 @flow(name="clash", persist_result=False)
@@ -35,7 +36,7 @@ def clash(
         settings: as in params.yaml, of a new workspace; what is left out has CLASH's defaults.
         table: "module:name" of the steps.
     """
-    with opened(Path(workspace), table, settings_of("clash", settings)) as campaign:
+    with opened(Path(workspace), table, settings_of("clash", settings)) as campaign, watched():
         plan(campaign, 0)
         strikes(campaign)  # MuJoCo's collisions, over the ranges of Table I
         surrogate(campaign)  # distilled from them, differentiable in the parameters

@@ -19,6 +19,7 @@ from rsr.steps import reason_to_stop
 from tasks.campaign import GNN_TABLE, opened
 from tasks.presets import settings_of
 from tasks.stages import ask, collect, evaluate, finetune, identify, plan, prior, publish, push, report, scale, train
+from tasks.watcher import watched
 
 
 @flow(name="gnn", persist_result=False)
@@ -35,7 +36,7 @@ def gnn(
         settings: as in params.yaml, of a new workspace; what is left out has the method's defaults.
         table: "module:name" of the steps.
     """
-    with opened(Path(workspace), table, settings_of("gnn", settings)) as campaign:
+    with opened(Path(workspace), table, settings_of("gnn", settings)) as campaign, watched():
         plan(campaign, 0)
         prior(campaign)
         for k in range(1, iterations + 1):

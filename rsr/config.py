@@ -137,8 +137,8 @@ class GnnConfig(Section):
     teacher_budget: int | None = Field(default=None, ge=1)
     network: Literal["impulse", "fignet"] = "impulse"
     trajectories: int = Field(default=1_500, ge=1)
-    steps: int = Field(default=6_000, ge=1)
-    finetune_steps: int = Field(default=400, ge=0)
+    steps: int = Field(default=1_500, ge=1)
+    finetune_steps: int = Field(default=60, ge=0)
 
 
 class LoopConfig(Section):

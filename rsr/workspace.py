@@ -49,6 +49,18 @@ class Workspace:
             next_step="Change into a workspace, or make one: `python -m flows.rsr_loop --workspace demo`.",
         )
 
+    @classmethod
+    def at(cls, folder: Path) -> Workspace:
+        """Take a folder that somebody named: it must be a workspace itself, rather than lie inside one."""
+        if (folder / CHAIN_FILE).is_file():
+            return cls(folder.resolve())
+        raise WorkspaceError(
+            got=f"no {CHAIN_FILE} in it" if folder.is_dir() else "no such folder",
+            expected="a workspace",
+            where=str(folder),
+            next_step=f"Correct the name, or make a workspace: `python -m flows.rsr_loop --workspace {folder}`.",
+        )
+
     @property
     def settings_path(self) -> Path:
         return self.root / "params.yaml"

@@ -64,4 +64,5 @@ class _Sealed:
 
 
 def _within(function: str, jobs: Sequence[Job], advance: Advance) -> list[Any]:
+    """As `in_turn`, yet not it: so `is_spread` tells a job that others run beside it."""
     return in_turn(function, jobs, advance)

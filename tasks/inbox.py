@@ -20,8 +20,6 @@ from tasks.locking import live_holder
 _PLAIN: dict[str, Any] = {"cache_policy": NO_CACHE, "persist_result": False}
 _AGAIN_S = 1800.0
 """After this long without effect an event is told once more: the server, or the run that it started, may have died."""
-
-
 _EVENTS: dict[str, Name] = {"session-dropped": "rsr.session-dropped", "policy-approved": "rsr.policy-approved"}
 
 
@@ -50,7 +48,7 @@ def tell_of(workspace: Workspace) -> list[str]:
         return []  # a loop is at work in it, and will find what came
     try:
         found = arrival(workspace)
-    except RsrError as error:  # one campaign in disorder must not silence the others
+    except (RsrError, OSError) as error:  # one campaign in disorder must not silence the others
         get_run_logger().warning("%s", error)
         return []
     if found is None or not _is_news(workspace, found):

@@ -19,7 +19,7 @@ _PLAIN: dict[str, Any] = {"cache_policy": NO_CACHE, "persist_result": False}
 @task(name="choose", **_PLAIN)
 def choose(workspace: str, method: str | None, fit_episodes: int | None, train_steps: int | None) -> None:
     """Write what was chosen into the settings of the iterations to come; those that are planned keep theirs."""
-    found = Workspace.find(Path(workspace))
+    found = Workspace.at(Path(workspace))
     chosen = {"tune": {"method": method, "fit_episodes": fit_episodes}, "retrain": {"train_steps": train_steps}}
     document = found.settings().model_dump(mode="json")
     for section, values in chosen.items():
@@ -32,7 +32,7 @@ def choose(workspace: str, method: str | None, fit_episodes: int | None, train_s
 @task(name="answer", **_PLAIN)
 def answer_request(workspace: str, sources: list[Path], mapping: Path | None) -> int:
     """Put the recordings into the inbox, for the loop that is run next; returns the iteration that they are for."""
-    found = Workspace.find(Path(workspace))
+    found = Workspace.at(Path(workspace))
     iteration = answer.answer(found, sources, mapping)
     get_run_logger().info("the recordings are the session of iteration %s", iteration)
     return iteration
@@ -41,6 +41,6 @@ def answer_request(workspace: str, sources: list[Path], mapping: Path | None) ->
 @task(name="allow", **_PLAIN)
 def allow(workspace: str, iteration: int, by: str, note: str) -> None:
     """Write a person's approval beside the policy; a loop that waits for it goes on by the event."""
-    found = Workspace.find(Path(workspace))
+    found = Workspace.at(Path(workspace))
     approval.approve(found, iteration, by, note)
     tell_of(found)

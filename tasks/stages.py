@@ -22,6 +22,7 @@ from tasks.bookkeeping import Outcome
 from tasks.campaign import Campaign
 from tasks.events import tell
 from tasks.progress import shown
+from tasks.workspace import flat
 
 _PLAIN: dict[str, Any] = {"cache_policy": NO_CACHE, "persist_result": False}
 _PATIENT: dict[str, Any] = {**_PLAIN, "retries": 2, "retry_delay_seconds": exponential_backoff(5)}
@@ -36,6 +37,9 @@ def _git_was_busy(_: Task, __: TaskRun, state: State) -> bool:
     """A person's git, or their editor's, takes the index for a moment."""
     error = state.result(raise_on_failure=False)
     return isinstance(error, WorkspaceError) and ".lock" in error.got
+
+
+_COMMITS: dict[str, Any] = {**_PLAIN, "retries": 3, "retry_delay_seconds": 2, "retry_condition_fn": _git_was_busy}
 
 
 def _shown(outcome: Outcome) -> State:
@@ -80,37 +84,23 @@ def ask(campaign: Campaign, iteration: int, wanted: str | None) -> None:
     tell("rsr.waiting", campaign.root, iteration=iteration, wanted=wanted or "")
 
 
-@task(
-    task_run_name="version {iteration}",
-    retries=3,
-    retry_delay_seconds=2,
-    retry_condition_fn=_git_was_busy,
-    **_PLAIN,
-)
+@task(task_run_name="version {iteration}", **_COMMITS)
 def version(campaign: Campaign, iteration: int) -> None:
     """Commit and tag the iteration, and show it in Prefect's UI."""
     actions.version(campaign, iteration)
     workspace = campaign.workspace
-    figures = [
-        {key: value for key, value in row.items() if not isinstance(value, dict)} for row in read_rows(workspace)
-    ]
-    create_table_artifact(key="rsr-loop", table=figures, description="Real-Sim-Real, iteration by iteration")
+    create_table_artifact(
+        key="rsr-loop", table=flat(read_rows(workspace)), description="Real-Sim-Real, iteration by iteration"
+    )
     create_markdown_artifact(key=f"iteration-{iteration:03d}", markdown=summary_markdown(workspace, iteration))
 
 
-@task(
-    task_run_name="publish {iteration}",
-    retries=3,
-    retry_delay_seconds=2,
-    retry_condition_fn=_git_was_busy,
-    **_PLAIN,
-)
+@task(task_run_name="publish {iteration}", **_COMMITS)
 def publish(campaign: Campaign, iteration: int, key: str) -> None:
     """Commit and tag an iteration of an alternative tuning, and show it in Prefect's UI."""
     actions.version(campaign, iteration)
     rows = [row for row in read_rows(campaign.workspace) if row["iteration"] <= iteration]
-    figures = [{name: value for name, value in row.items() if not isinstance(value, dict)} for row in rows]
-    create_table_artifact(key=key, table=figures, description="What tuning was worth, iteration by iteration")
+    create_table_artifact(key=key, table=flat(rows), description="What tuning was worth, iteration by iteration")
     report = str(campaign.workspace.report_path(iteration))
     create_markdown_artifact(key=f"{key}-{iteration:03d}", markdown=tuning_markdown(rows, report))
 

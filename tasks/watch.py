@@ -20,13 +20,13 @@ _PLAIN: dict[str, Any] = {"cache_policy": NO_CACHE, "persist_result": False}
 
 @task(name="check gap", **_PLAIN)
 def check_gap(workspace: str, sessions: list[Path]) -> Drift:
-    return gap_check.check_gap(Workspace.find(Path(workspace)), sessions)
+    return gap_check.check_gap(Workspace.at(Path(workspace)), sessions)
 
 
 @task(name="announce", **_PLAIN)
 def announce(workspace: str, drift: Drift) -> None:
     """Show the figures in Prefect's pages; if the robot has changed, also warn in the log, and raise the alarm."""
-    found = Workspace.find(Path(workspace))
+    found = Workspace.at(Path(workspace))
     heading = "The robot has changed" if drift.changed else "The gap is within its noise band"
     create_markdown_artifact(key="gap-watch", markdown=f"# {heading}\n\n{drift}\n\nWorkspace `{found.root}`\n")
     if drift.changed:
@@ -48,4 +48,4 @@ def _raise_alarm(workspace: Workspace, drift: Drift) -> None:
 
 def iterations_done(workspace: str) -> int:
     """The length of the chain so far."""
-    return max(Workspace.find(Path(workspace)).chain(), default=0)
+    return max(Workspace.at(Path(workspace)).chain(), default=0)

@@ -6,7 +6,9 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from rsr.config import LoopConfig, dump_config
 from rsr.errors import WorkspaceError
@@ -116,8 +118,13 @@ def write_pipeline(root: Path, table: StepTable) -> None:
 
 def write_curves(workspace: Workspace) -> None:
     """Write the figures of all iterations as DVC plots them: a list of rows of numbers."""
-    rows = [{name: value for name, value in row.items() if not isinstance(value, dict)} for row in workspace.rows()]
+    rows = flat(workspace.rows())
     _write_if_different(workspace.curves_path, json.dumps(rows, indent=1, sort_keys=True) + "\n")
+
+
+def flat(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of figures for a table: without what is a table itself."""
+    return [{name: value for name, value in row.items() if not isinstance(value, dict)} for row in rows]
 
 
 def check_space(root: Path) -> None:

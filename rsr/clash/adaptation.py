@@ -58,6 +58,6 @@ def adapt(surrogate: Surrogate, recorded: RecordedStrikes, seed: int = 0) -> Ada
     sliding = fit_sliding(surrogate.shape, recorded)
     friction = None if sliding is None else sliding.friction
     identified = identify(surrogate, recorded, friction, seed)
-    law = fit_law(surrogate.shape, recorded, friction)
+    law = fit_law(surrogate.shape, recorded, friction, surrogate.definition.striker_mass_kg)
     collision = blend(surrogate.shape, (surrogate_base(surrogate, identified.values), law), recorded)
     return Adapted(surrogate, identified, law, collision, sliding)

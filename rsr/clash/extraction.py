@@ -53,12 +53,14 @@ class _UnusableError(Exception):
     """Why a trajectory is no strike."""
 
 
-def extract_strikes(shape: Shape, trajectories: Sequence[Trajectory]) -> Extracted:
+def extract_strikes(
+    shape: Shape, trajectories: Sequence[Trajectory], nose_radius_m: float = Definition.nose_radius_m
+) -> Extracted:
     """Turn trajectories into strikes; each is kept or rejected with a reason."""
     found, kept, rejected = [], [], []
     for place, trajectory in enumerate(trajectories):
         try:
-            found.append(_extract(shape, trajectory))
+            found.append(_extract(shape, trajectory, nose_radius_m))
             kept.append(place)
         except _UnusableError as reason:
             rejected.append((place, str(reason)))
@@ -70,12 +72,12 @@ def extract_strikes(shape: Shape, trajectories: Sequence[Trajectory]) -> Extract
     return Extracted(RecordedStrikes(strikes, after, rest), tuple(kept), tuple(rejected), friction)
 
 
-def _extract(shape: Shape, seen: Trajectory) -> tuple[tuple, np.ndarray, np.ndarray, float]:
+def _extract(shape: Shape, seen: Trajectory, radius_m: float) -> tuple[tuple, np.ndarray, np.ndarray, float]:
     """Strike (speed, angle, point, normal), velocity after, displacement at rest, and deceleration."""
     if not all(np.isfinite(part).all() for part in (seen.time_s, seen.block, seen.nose)):
         raise _UnusableError("markers were lost: it has empty frames")
     onset = _onset(seen)
-    gaps = _gaps(shape, seen)
+    gaps = _gaps(shape, seen, radius_m)
     parted = onset + int(np.argmax(gaps[onset:] > _PARTED_M))
     if gaps[parted] <= _PARTED_M:
         raise _UnusableError("the blocks never parted: let the striking one brake")
@@ -84,7 +86,7 @@ def _extract(shape: Shape, seen: Trajectory) -> tuple[tuple, np.ndarray, np.ndar
     before = np.median(seen.block[: onset - 1], axis=0)
     frames = slice(max(0, onset - 1 - _BEFORE_FRAMES), onset - 1)
     motion = np.polyfit(seen.time_s[frames], seen.nose[frames], 1)[0]
-    strike = _strike(shape, before, seen.nose[onset - 2], motion)
+    strike = _strike(shape, before, seen.nose[onset - 2], motion, radius_m)
     after, slowing = _after(seen, parted)
     if _last_speed(seen) > _STILL_M_S:
         raise _UnusableError("the recording ends before the block rests")
@@ -111,20 +113,20 @@ def _onset(seen: Trajectory) -> int:
     return onset
 
 
-def _gaps(shape: Shape, seen: Trajectory) -> np.ndarray:
+def _gaps(shape: Shape, seen: Trajectory, radius_m: float) -> np.ndarray:
     """Distance between nose and block in every frame."""
     nose = rotated(seen.nose - seen.block[:, :2], -seen.block[:, 2])
-    return distances(nose, shape.outline) - Definition.nose_radius_m
+    return distances(nose, shape.outline) - radius_m
 
 
-def _strike(shape: Shape, block: np.ndarray, nose: np.ndarray, motion: np.ndarray) -> tuple:
+def _strike(shape: Shape, block: np.ndarray, nose: np.ndarray, motion: np.ndarray, radius_m: float) -> tuple:
     """Follow the nose along its line until it touches the block at rest."""
     speed = float(np.linalg.norm(motion))
     if speed < _TILTED_M_S:
         raise _UnusableError("the striking block hardly moved before the impact")
     course = rotated(motion / speed, -block[2])
     line = rotated(nose - block[:2], -block[2]) + np.linspace(-0.01, 0.03, 2001)[:, None] * course
-    touching = np.flatnonzero(distances(line, shape.outline) < Definition.nose_radius_m)
+    touching = np.flatnonzero(distances(line, shape.outline) < radius_m)
     if len(touching) == 0:
         raise _UnusableError(f"the striking block's path misses '{shape.name}': is it the right shape and frame?")
     places = np.linspace(-1, 1, _PLACES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -55,5 +56,5 @@ def _path(
             (network(inputs)[:, :3] - wanted).square().mean().backward()
             optimiser.step()
             step += 1
-        tuned.append(Surrogate(surrogate.shape, surrogate.preset, copy.deepcopy(network).requires_grad_(False)))
+        tuned.append(replace(surrogate, network=copy.deepcopy(network).requires_grad_(False)))
     return tuned

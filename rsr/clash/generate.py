@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from rsr.errors import WorkspaceError
+from rsr.errors import ConfigError, WorkspaceError
 from rsr.files import DAMAGED, read_arrays, read_json, write_arrays, write_json
 from rsr.progress import Advance, ignore
 from rsr.randomness import generator
@@ -18,6 +18,7 @@ from rsr.spreading import is_spread, spread
 VERSION = 1
 SHARD = 5000
 PAIRS = 100_000
+FEWEST_PAIRS = 100
 
 _FRICTION = ((0.05, 1.0), (0.02, 1.0))
 _DAMPING = (0.1, 3.0)
@@ -59,6 +60,13 @@ def generate_pairs(
     threads: int = 0,
 ) -> Path:
     """Fill a folder with shards of simulated strikes; shards that are whole already are kept."""
+    if pairs < FEWEST_PAIRS:
+        raise ConfigError(
+            got=f"{pairs} strikes to simulate",
+            expected=f"at least {FEWEST_PAIRS}; 20,000 are enough for a surrogate",
+            where=str(folder),
+            next_step="Ask for more.",
+        )
     definition = Definition() if definition is None else definition
     _claim(folder, _card(shape, definition, pairs, seed))
     shards = range(-(-pairs // SHARD))
@@ -108,6 +116,14 @@ def load_shape_of(folder: Path) -> Shape:
         raise _refused(folder, str(error), "a folder that `rsr clash data` made") from error
 
 
+def load_definition_of(folder: Path) -> Definition:
+    """Read what struck in a folder of strikes."""
+    try:
+        return definition_from(read_json(folder / "card.json")["definition"])
+    except DAMAGED as error:
+        raise _refused(folder, str(error), "a folder that `rsr clash data` made") from error
+
+
 def _simulate(shape: Shape, collide: Collider, count: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
     strikes = sample_strikes(shape, count, rng)
     table_one = np.arange(count) % 2 == 0
@@ -139,14 +155,23 @@ def shape_from(card: dict) -> Shape:
     return Shape(card["name"], outline, tuple(card["struck"]), card["height_m"], card["mass_kg"])
 
 
+def definition_card(definition: Definition) -> dict:
+    """Describe a definition for JSON; `Definition` is made from it again."""
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(definition).items()}
+
+
+def definition_from(card: dict) -> Definition:
+    low, high = card["nose_height_m"]
+    return replace(Definition(**card), nose_height_m=(low, high))
+
+
 def _card(shape: Shape, definition: Definition, pairs: int, seed: int) -> dict:
-    described = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(definition).items()}
     return {
         "version": VERSION,
         "pairs": pairs,
         "seed": seed,
         "shape": shape_card(shape),
-        "definition": described,
+        "definition": definition_card(definition),
         "parameters": list(PARAMETERS.names),
     }
 

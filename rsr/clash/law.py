@@ -26,6 +26,7 @@ class ImpactLaw:
     Args:
         restitution: at 0.5 m/s. restitution_fall: it goes with speed to the power of minus this.
         ground_s: for how long the friction of the ground acts.
+        striker_mass_kg: of what strikes, on its rail.
     """
 
     shape: Shape
@@ -34,6 +35,7 @@ class ImpactLaw:
     friction: float
     ground_s: float
     ground_friction: float = _GROUND_FRICTION
+    striker_mass_kg: float = Definition.striker_mass_kg
 
     def __call__(self, strikes: Strikes) -> np.ndarray:
         """Velocity after, [N, 3]."""
@@ -49,7 +51,7 @@ class ImpactLaw:
         geometry = geometry_of(self.shape, strikes)
         along, across = geometry.along, geometry.across
         # A unit impulse, per mass of the block: the arm gives way along its rail only, the block also turns.
-        share = self.shape.mass_kg / Definition.striker_mass_kg
+        share = self.shape.mass_kg / self.striker_mass_kg
         rail_normal, rail_tangent = np.cos(strikes.angle_rad), np.sin(strikes.angle_rad)
         nn = 1 + across**2 + share * rail_normal**2
         tt = 1 + along**2 + share * rail_tangent**2
@@ -65,7 +67,12 @@ class ImpactLaw:
         return normal, np.where(slips, side * normal, stick_t)
 
 
-def fit_law(shape: Shape, recorded: RecordedStrikes, ground_friction: float | None = None) -> ImpactLaw:
+def fit_law(
+    shape: Shape,
+    recorded: RecordedStrikes,
+    ground_friction: float | None = None,
+    striker_mass_kg: float = Definition.striker_mass_kg,
+) -> ImpactLaw:
     """Fit the four numbers to recorded strikes."""
     strikes = recorded.strikes
     wanted = to_contact(shape, strikes, recorded.after)
@@ -73,7 +80,7 @@ def fit_law(shape: Shape, recorded: RecordedStrikes, ground_friction: float | No
 
     def law(numbers: np.ndarray) -> ImpactLaw:
         restitution, fall, friction, ground_s = map(float, numbers)
-        return ImpactLaw(shape, restitution, fall, friction, ground_s, ground)
+        return ImpactLaw(shape, restitution, fall, friction, ground_s, ground, striker_mass_kg)
 
     def residuals(numbers: np.ndarray) -> np.ndarray:
         missed = to_contact(shape, strikes, law(numbers)(strikes)) - wanted

@@ -16,7 +16,7 @@ from rsr.clash.presets import Preset
 from rsr.clash.surrogate import Surrogate, new_surrogate
 from rsr.progress import Advance, ignore
 from rsr.randomness import derive_seed, generator
-from rsr.scenarios.strike import Shape
+from rsr.scenarios.strike import Definition, Shape
 
 _HELD_OUT_SHARE, _HELD_OUT_MOST = 0.1, 5000
 _PUSH_WEIGHT = 0.1
@@ -36,13 +36,24 @@ class Distilled:
     bouncy: Accuracy
 
 
-def distil(shape: Shape, pairs: Pairs, chosen: Preset, seed: int = 0, advance: Advance = ignore) -> Distilled:
-    """Train on most pairs, judge on the others. The same seed gives the same weights."""
+def distil(
+    shape: Shape,
+    pairs: Pairs,
+    chosen: Preset,
+    seed: int = 0,
+    advance: Advance = ignore,
+    definition: Definition | None = None,
+) -> Distilled:
+    """Train on most pairs, judge on the others. The same seed gives the same weights.
+
+    Args:
+        definition: that the pairs were simulated by, where it is not the usual one.
+    """
     order = generator(seed, "held out").permutation(len(pairs))
     held_out = min(int(_HELD_OUT_SHARE * len(pairs)), _HELD_OUT_MOST)
     unseen, seen = pairs.take(order[:held_out]), pairs.take(order[held_out:])
     with one_thread(derive_seed(seed, "surrogate")):
-        surrogate = new_surrogate(shape, chosen)
+        surrogate = new_surrogate(shape, chosen, definition)
         _train(surrogate, seen, chosen, advance)
     judged = (judge(surrogate, unseen.take(unseen.table_one == flag)) for flag in (True, False))
     return Distilled(surrogate, *judged)

@@ -49,7 +49,7 @@ def _identified(bench: Bench) -> Base:
 
 
 def _grid(bench: Bench) -> Base:
-    collide = Collider(bench.default.shape)
+    collide = Collider(bench.default.shape, bench.default.definition)
     return mujoco_base(collide, grid_search(collide, bench.recorded, bench.ground_friction, bench.seed))
 
 
@@ -58,13 +58,14 @@ def _grid_corrected(bench: Bench) -> Base:
 
 
 def _analytic(bench: Bench) -> Base:
-    return fit_law(bench.default.shape, bench.recorded, bench.ground_friction)
+    mass_kg = bench.default.definition.striker_mass_kg
+    return fit_law(bench.default.shape, bench.recorded, bench.ground_friction, mass_kg)
 
 
 def _mjx(bench: Bench) -> Base:
     from rsr.clash.mjx_base import mjx_base  # JAX is for those who ask for it
 
-    return mjx_base(bench.default.shape, bench.recorded, bench.ground_friction)
+    return mjx_base(bench.default.shape, bench.recorded, bench.ground_friction, bench.default.definition)
 
 
 def _analytic_corrected(bench: Bench) -> Base:

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from rsr.clash.bases import Base
+from rsr.clash.identification import GROUND
 from rsr.errors import CalibrationError
 from rsr.scenarios import load_scenario
 from rsr.scenarios.strike import PARAMETERS, Definition, RecordedStrikes, Shape, Strikes, scene_xml
@@ -29,21 +30,25 @@ _EVALUATIONS = 8
 _STEP = 0.02
 """Relative, in logarithms: an impact of few time steps is not smooth at smaller ones."""
 _ROOM = 1e-6
-_GROUND = PARAMETERS.names.index("ground_friction")
 
 
-def mjx_base(shape: Shape, recorded: RecordedStrikes, ground_friction: float | None = None) -> Base:
+def mjx_base(
+    shape: Shape,
+    recorded: RecordedStrikes,
+    ground_friction: float | None = None,
+    definition: Definition | None = None,
+) -> Base:
     """Fit MJX to recorded strikes; the fitted MJX then predicts others.
 
     Raises:
         CalibrationError: the block has a face that MJX does not simulate well.
     """
-    collide = MjxCollider(shape)
+    collide = MjxCollider(shape, definition)
     free = np.array([name != "ground_friction" or ground_friction is None for name in PARAMETERS.names])
     nominal = PARAMETERS.nominal.copy()
     if ground_friction is not None:
         ground = PARAMETERS["ground_friction"]
-        nominal[_GROUND] = np.clip(ground_friction, ground.lower, ground.upper)
+        nominal[GROUND] = np.clip(ground_friction, ground.lower, ground.upper)
     start, low, high = (PARAMETERS.to_coordinates(each) for each in (nominal, PARAMETERS.lower, PARAMETERS.upper))
     weights = np.array([1.0, 1.0, shape.gyration_m]) / recorded.strikes.speed_m_s[:, None]
 

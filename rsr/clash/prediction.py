@@ -9,10 +9,9 @@ import numpy as np
 
 from rsr.clash.bases import Base
 from rsr.clash.frame import from_contact, to_contact
-from rsr.clash.residual import STRENGTHS, Residual, fit_residual, seen
+from rsr.clash.residual import STRENGTHS, Z90, Residual, fit_residual, seen
 from rsr.scenarios.strike import RecordedStrikes, Shape, Strikes
 
-Z90 = 1.6449
 _TEMPER = 0.25
 """Two wrong models are better averaged than chosen between: evidence counts a quarter."""
 

@@ -11,7 +11,7 @@ from rsr.clash.extraction import Trajectory, extract_strikes
 from rsr.clash.planar import Planar
 from rsr.errors import CalibrationError
 from rsr.scenarios import Scenario
-from rsr.scenarios.strike import RecordedStrikes
+from rsr.scenarios.strike import RecordedStrikes, declared_collision
 from rsr.sessions import Episode, Session
 
 
@@ -45,7 +45,8 @@ def strikes_of(scenario: Scenario, sessions: Sequence[Session]) -> Recordings:
             raise _refused(scenario, f"a session of scenario {session.card.scenario}", f"one of {scenario.name}")
     episodes = [episode for session in sessions for episode in session.episodes]
     planar = Planar(scenario)
-    found = extract_strikes(planar.shape, [trajectory_of(scenario, planar, episode) for episode in episodes])
+    trajectories = [trajectory_of(scenario, planar, episode) for episode in episodes]
+    found = extract_strikes(planar.shape, trajectories, declared_collision(scenario).nose_radius_m)
     if found.recorded is None:
         why = found.rejected[0][1] if found.rejected else "there are no episodes"
         raise _refused(scenario, f"no strike in {len(episodes)} episodes ({why})", "recordings of one strike each")

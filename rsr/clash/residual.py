@@ -26,7 +26,7 @@ NOISES = (0.25, 0.4, 0.6, 0.8, 1.0, 1.4, 2.0, 3.0)
 _TEMPER = 0.5
 """Ten strikes that are left out in turn are not ten independent witnesses: their log-likelihood counts half."""
 _NEGLIGIBLE = 0.01
-_Z90 = 1.6449
+Z90 = 1.6449
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ def fit_residual(
     kept[:, 2] /= kept[:, 2].sum()
     errors, covariances = trial.left_out(*kept[kept[:, 2].argmax(), :2])
     stds = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
-    widening = float(np.clip(np.quantile(np.abs(errors / stds), 0.9) / _Z90, 1.0, 1.5))
+    widening = float(np.clip(np.quantile(np.abs(errors / stds), 0.9) / Z90, 1.0, 1.5))
     return Residual(trial.known, trial.residuals, trial.mirrored, kept, evidence, widening)
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rsr.errors import ConfigError
 from rsr.scenarios.strike.outline import rotated
 
 SEGMENT_M = 0.3
@@ -62,17 +61,6 @@ ROUTES = {
 
 Its drawings give no angles; ours are 45 degrees.
 """
-
-
-def route_named(name: str) -> Route:
-    if name not in ROUTES:
-        raise ConfigError(
-            got=f"route '{name}'",
-            expected=f"one of {', '.join(ROUTES)}",
-            where="sequence of strikes",
-            next_step="Correct the name.",
-        )
-    return ROUTES[name]
 
 
 def next_segment(pose: np.ndarray, turn_rad: np.ndarray) -> np.ndarray:

@@ -99,6 +99,13 @@ class SegmentTask:
                 where="sequence of strikes",
                 next_step="Correct the name.",
             )
+        if self.most_strikes < 1:
+            raise ConfigError(
+                got=f"at most {self.most_strikes} strikes on a segment",
+                expected="at least 1; the paper allows 5",
+                where="sequence of strikes",
+                next_step="Allow more.",
+            )
 
     def starts(self, count: int, rng: np.random.Generator) -> Blocks:
         """Draw blocks as the segment before may have left them: near its start, turned, with a turn ahead."""

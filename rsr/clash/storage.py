@@ -11,7 +11,7 @@ import torch
 
 from rsr.clash.adaptation import Adapted
 from rsr.clash.bases import surrogate_base
-from rsr.clash.generate import shape_card, shape_from
+from rsr.clash.generate import definition_card, definition_from, shape_card, shape_from
 from rsr.clash.identification import Identified
 from rsr.clash.law import ImpactLaw
 from rsr.clash.prediction import Blended, Corrected
@@ -25,7 +25,7 @@ from rsr.scenarios.strike import PARAMETERS
 
 VERSION = 2
 _MEMBERS = ("surrogate", "law")
-_LAW = ("restitution", "restitution_fall", "friction", "ground_s", "ground_friction")
+_LAW = ("restitution", "restitution_fall", "friction", "ground_s", "ground_friction", "striker_mass_kg")
 
 
 def save_surrogate(folder: Path, surrogate: Surrogate, evidence: dict[str, float] | None = None) -> None:
@@ -33,6 +33,7 @@ def save_surrogate(folder: Path, surrogate: Surrogate, evidence: dict[str, float
     weights = {name: value.numpy() for name, value in surrogate.network.state_dict().items()}
     write_arrays(folder / "surrogate.npz", weights)
     card = {"version": VERSION, "preset": asdict(surrogate.preset), "shape": shape_card(surrogate.shape)}
+    card["definition"] = definition_card(surrogate.definition)
     write_json(folder / "surrogate.json", card | {"held_out": evidence or {}})
 
 
@@ -40,7 +41,9 @@ def load_surrogate(folder: Path) -> Surrogate:
     try:
         card = read_json(folder / "surrogate.json")
         weights = {name: torch.as_tensor(value) for name, value in read_arrays(folder / "surrogate.npz").items()}
-        surrogate = new_surrogate(shape_from(card["shape"]), Preset(**card["preset"]))
+        # Surrogates of an earlier release say nothing of what struck: they know the usual one.
+        definition = definition_from(card["definition"]) if "definition" in card else None
+        surrogate = new_surrogate(shape_from(card["shape"]), Preset(**card["preset"]), definition)
         surrogate.network.load_state_dict(weights)
     except (*DAMAGED, RuntimeError) as error:
         raise _damaged(folder, error, "surrogate.json and surrogate.npz", "train") from error

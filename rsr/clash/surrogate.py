@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from rsr.clash.frame import MIRROR, Geometry, from_contact, geometry_of, to_contact
 from rsr.clash.presets import Preset
-from rsr.scenarios.strike import Shape, Strikes
+from rsr.scenarios.strike import Definition, Shape, Strikes
 
 _ACTIVATIONS = {"relu": nn.ReLU, "silu": nn.SiLU}
 OUTPUTS = 6
@@ -46,11 +46,12 @@ class Network(nn.Module):
 
 @dataclass(frozen=True)
 class Surrogate:
-    """A network, the shape it knows, and how it sees strikes."""
+    """A network, the shape it knows, how it sees strikes, and what struck in those that it learnt from."""
 
     shape: Shape
     preset: Preset
     network: Network
+    definition: Definition
 
     def predict(self, strikes: Strikes, params: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Velocity after [N, 3] and push [N, 3] of N strikes with parameters [4] or [N, 4]."""
@@ -108,10 +109,11 @@ class Surrogate:
 _PUSH_S = 0.01
 
 
-def new_surrogate(shape: Shape, chosen: Preset) -> Surrogate:
+def new_surrogate(shape: Shape, chosen: Preset, definition: Definition | None = None) -> Surrogate:
     """Make an untrained surrogate; weights come from torch's generator."""
     parameters = 4 if chosen.frame == "body" else 6
-    return Surrogate(shape, chosen, Network((3 if chosen.frame == "body" else 8) + parameters, chosen))
+    network = Network((3 if chosen.frame == "body" else 8) + parameters, chosen)
+    return Surrogate(shape, chosen, network, Definition() if definition is None else definition)
 
 
 def _contact_columns(geometry: Geometry) -> list[np.ndarray]:

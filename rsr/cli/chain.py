@@ -12,14 +12,14 @@ from tyro.conf import Positional, arg
 
 from rsr import progress
 from rsr.cli.examination import loop_at_work
+from rsr.cli.located import Folder, located
 from rsr.cli.screen import hint, say, show
-from rsr.errors import ConfigError, WorkspaceError
+from rsr.errors import ConfigError
 from rsr.reports import chain_table, is_simulated, read_rows, verdict_sentence
 from rsr.reports.tuning import tuning_table
 from rsr.steps import CLASH, TABLE, StepTable, run_step, table_of
 from rsr.workspace import CHAIN_FILE, Workspace
 
-Folder = Annotated[Path | None, arg(metavar="DIR", help_behavior_hint="")]
 File = Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="")]
 
 _LOOP = "python -m flows.rsr_loop"
@@ -58,13 +58,13 @@ def step(
     """Run one step of an iteration; this is what dvc.yaml calls. Leaves a receipt in receipts/.
 
     Args:
-        name: start (iteration 0 only), collect, tune, infogap, retrain, evaluate or report; in a campaign of CLASH
+        name: start (iteration 0 only), collect, tune, infogap, retrain, evaluate or report; in a campaign of CLASH:
             strikes and surrogate (iteration 0 only), collect, adapt, evaluate, aim or report; in one that learns a
-            simulator prior (iteration 0 only), collect, identify, scale, train, finetune, evaluate or report.
+            simulator: prior (iteration 0 only), collect, identify, scale, train, finetune, evaluate or report.
         iteration: its number in the chain.
         workspace: the campaign's folder; by default the current one or the nearest above it.
     """
-    found = _workspace(workspace)
+    found = located(workspace)
     with progress.bar(f"{name} {iteration}") as advance:
         run_step(found, name, iteration, advance, _table(found))
     return 0
@@ -104,23 +104,9 @@ def report(
     return 0
 
 
-def _workspace(folder: Path | None) -> Workspace:
-    """Find the workspace; a folder that was named must be one itself, rather than lie inside one."""
-    if folder is None:
-        return Workspace.find(Path.cwd())
-    if (folder / CHAIN_FILE).is_file():
-        return Workspace(folder.resolve())
-    raise WorkspaceError(
-        got=f"no {CHAIN_FILE} in it" if folder.is_dir() else "no such folder",
-        expected="a workspace",
-        where=str(folder),
-        next_step=f"Correct the name, or make a workspace: `{_LOOP} --workspace {folder}`.",
-    )
-
-
 def _begun_workspace(folder: Path | None) -> Workspace:
     """Find the workspace to look at: beside a checkout in which nothing has begun, that of its `make demo`."""
-    found = _workspace(folder)
+    found = located(folder)
     demo = found.root / "demo"
     if folder is not None or found.chain() or not (demo / CHAIN_FILE).is_file():
         return found

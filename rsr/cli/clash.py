@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -50,10 +51,11 @@ def train(data: _DIR, out: _DIR, preset: Annotated[str, arg(metavar="P")] = "def
     """
     from rsr.clash import distil, load_pairs, save_surrogate
     from rsr.clash import preset as chosen
-    from rsr.clash.generate import load_shape_of
+    from rsr.clash.generate import load_definition_of, load_shape_of
 
     with progress.bar("surrogate") as advance:
-        learnt = distil(load_shape_of(data), load_pairs(data), chosen(preset), seed, advance)
+        definition = load_definition_of(data)
+        learnt = distil(load_shape_of(data), load_pairs(data), chosen(preset), seed, advance, definition)
     evidence = {"accuracy": learnt.table_one.scaled, "accuracy_low_damping": learnt.bouncy.scaled}
     save_surrogate(out, learnt.surrogate, evidence | {"accuracy_raw": learnt.table_one.raw})
     say(f"{out}: predicts {learnt.table_one.scaled:.1%} of unseen simulated strikes within 10 %")
@@ -140,12 +142,21 @@ def push(
     from rsr.clash.segment import SegmentTask
     from rsr.clash.sequence import push_routes
     from rsr.clash.sequence_training import SB3_DEFAULTS, PushSettings, push_figures, train_push
+    from rsr.errors import ConfigError
     from rsr.files import write_bytes, write_json
     from rsr.reports.pushing import push_picture, push_table
     from rsr.simulators.strike_rollouts import FastRollout
 
+    if trials < 1 or (steps is not None and steps < 1):
+        raise ConfigError(
+            got=f"--trials {trials}" if trials < 1 else f"--steps {steps}",
+            expected="at least 1",
+            where="rsr clash push",
+            next_step="Leave it out: the default will do.",
+        )
     model = load_adapted(adapted)
-    rollouts = HybridStrikes(model) if simulator == "hybrid" else FastRollout(model.shape, model.identified.values)
+    mujoco = partial(FastRollout, model.shape, model.identified.values, definition=model.surrogate.definition)
+    rollouts = HybridStrikes(model) if simulator == "hybrid" else mujoco()
     task = SegmentTask(model.shape, most_strikes=strikes, reward=reward)
     settings = PushSettings() if recipe == "default" else SB3_DEFAULTS
     settings = settings if steps is None else replace(settings, train_steps=steps)

@@ -17,6 +17,8 @@ from urllib.parse import urlsplit
 
 import psutil
 
+from rsr.errors import WorkspaceError
+
 _LEAST_FREE_GB = 2.0
 _OLDEST_PYTHON = (3, 11)
 _TOGETHER = ("mujoco", "mujoco-mjx")
@@ -180,16 +182,16 @@ def _holder(root: Path) -> Finding:
     try:
         holder = json.loads((root / ".rsr" / "lock").read_text())
         who = f"process {holder['pid']} on {holder['host']} since {holder['since']}"
+        alive = holder["host"] != socket.gethostname() or psutil.pid_exists(int(holder["pid"]))
     except (OSError, ValueError, KeyError, TypeError):
         return Finding("good", "loop", "none is running")
-    if holder["host"] == socket.gethostname() and not psutil.pid_exists(holder["pid"]):
+    if not alive:
         return Finding("note", "loop", f"{who}, which is dead", "The next run goes on from where it stopped.")
     return Finding("note", "loop", f"{who} is running")
 
 
 def _remote(root: Path) -> Finding:
-    config = configparser.ConfigParser()
-    config.read([root / ".dvc" / name for name in ("config", "config.local")])
+    config = _dvc_config(root, "config", "config.local")
     name = config.get("core", "remote", fallback=None)
     if name is None:
         return Finding("note", "DVC remote", "none: data lie on this disk alone", "`dvc remote add -d NAME ADDRESS`")
@@ -201,10 +203,24 @@ def _remote(root: Path) -> Finding:
     return Finding("good", "DVC remote", f"{name}: {_open(address)}")
 
 
+def _dvc_config(root: Path, *names: str) -> configparser.ConfigParser:
+    """What DVC was told, as it stands there: a % in an address means itself."""
+    config = configparser.ConfigParser(interpolation=None)
+    try:
+        config.read([root / ".dvc" / name for name in names])
+    except (configparser.Error, UnicodeDecodeError) as error:
+        raise WorkspaceError(
+            got=" ".join(str(error).split()),
+            expected="settings as `dvc config` and `dvc remote` write them",
+            where=str(root / ".dvc"),
+            next_step="Correct the file that is named, or take it back: `git checkout .dvc/config`.",
+        ) from error
+    return config
+
+
 def _secrets_in_git(root: Path) -> Iterator[Finding]:
     """Credentials belong into .dvc/config.local; .dvc/config goes wherever the campaign goes."""
-    config = configparser.ConfigParser()
-    config.read(root / ".dvc" / "config")
+    config = _dvc_config(root, "config")
     for section in config.sections():
         found = [key for key in config[section] if key in _SECRET_KEYS]
         if "@" in urlsplit(config.get(section, "url", fallback="")).netloc.replace("git@", ""):

@@ -51,7 +51,8 @@ def train(
         out: folder for the network. Begun again, a training goes on where it was stopped.
         network: impulse, or fignet.
         steps: of training; 2000 take the network impulse about four minutes of one core.
-        finetune: recorded trajectories, .npz, to fine-tune on afterwards.
+        finetune: recorded trajectories, .npz, to fine-tune on afterwards: all of them, so only others tell whether it
+            helped. The method gnn of `rsr calibrate` keeps some back, and what is worse it drops.
         finetune_steps: of fine-tuning.
         seed: equal seeds give equal bytes.
     """

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -49,7 +50,7 @@ def ingest(
         robot: for the card: which one it was.
         keep: copy the raw files into the session's folder, or only note their checksums.
         simulated: say on the card that a simulator recorded this.
-        largest_mb: how large the sources may be together, unpacked, in 2**20 bytes.
+        largest_mb: how large each source may be, unpacked, in 2**20 bytes.
         quarantine: where a source is moved that could run code, fill the disk, or is not what it says it is; by default
             a folder quarantine/ beside it. The reason stands there in a text file.
     """
@@ -60,7 +61,7 @@ def ingest(
     from rsr.sessions.mapping import read_lines, write_mapping
     from rsr.sessions.screening import Limits
 
-    _at_least_one(sources)
+    _check(sources, largest_mb)
     loaded = load_scenario(scenario)
     file = map or Path("mappings") / f"{loaded.name}.yaml"
     given = read_lines(file) if file.is_file() else {}
@@ -68,32 +69,47 @@ def ingest(
         hint(f"mapping: {file}")
     origin = Origin(reality="simulator" if simulated else "lab", simulated=simulated, robot=robot)
     ask = _ask if sys.stdin.isatty() and sys.stderr.isatty() else None
-    try:
-        with progress.bar("ingest") if ask is None else nullcontext(progress.ignore) as advance:
-            found = run(
-                sources,
-                target_of(loaded),
-                out,
-                given=given,
-                format=format,
-                name=name,
-                origin=origin,
-                keep=keep,
-                limits=Limits(largest_mb),
-                ask=ask,
-                say=hint,
-                advance=advance,
-            )
-    except ConfigError as error:
-        raise _with_file(error, file) from error
-    except Refused as error:
-        raise _set_aside(error, sources, quarantine) from error
+    bar = progress.bar("ingest") if ask is None else nullcontext(progress.ignore)
+    with _explained(file, sources, quarantine), bar as advance:
+        found = run(
+            sources,
+            target_of(loaded),
+            out,
+            given=given,
+            format=format,
+            name=name,
+            origin=origin,
+            keep=keep,
+            limits=Limits(largest_mb),
+            ask=ask,
+            say=hint,
+            advance=advance,
+        )
     write_mapping(file, found.mapping)
     _tell(found, file, scenario)
     return 0
 
 
-def _at_least_one(sources: tuple[Path, ...]) -> None:
+@contextmanager
+def _explained(file: Path, sources: tuple[Path, ...], quarantine: Path | None) -> Iterator[None]:
+    """Have errors name the mapping's file; what is refused is moved out of the way."""
+    try:
+        yield
+    except ConfigError as error:
+        raise _with_file(error, file) from error
+    except Refused as error:
+        raise _set_aside(error, sources, quarantine) from error
+
+
+def _check(sources: tuple[Path, ...], largest_mb: int) -> None:
+    """Refuse a command line that no recording could satisfy, before anything is read or moved."""
+    if largest_mb < 1:
+        raise ConfigError(
+            got=f"--largest-mb {largest_mb}",
+            expected="a number from 1",
+            where="command line",
+            next_step="Leave it out for 1024.",
+        )
     if not sources:
         raise ConfigError(
             got="no source",
@@ -130,10 +146,18 @@ def _set_aside(error: Refused, sources: tuple[Path, ...], folder: Path | None) -
     """Move the source that was refused out of the way; the others stay."""
     from rsr.sessions.quarantine import quarantine
 
-    source = next((each for each in sources if error.where.startswith((str(each), str(each.resolve())))), sources[0])
-    moved = quarantine(source, error, folder)
-    next_step = f"Nothing was stored; the source is now {moved}. {error.next_step}"
+    source = _named_in(error, sources)
+    moved = "" if source is None else f"; the source is now {quarantine(source, error, folder)}"
+    next_step = f"Nothing was stored{moved}. {error.next_step}"
     return Refused(got=error.got, expected=error.expected, where=error.where, next_step=next_step)
+
+
+def _named_in(error: Refused, sources: tuple[Path, ...]) -> Path | None:
+    """The source that was refused, if that can be told: a good one is not to be moved."""
+    named = [each for each in sources if error.where.startswith((str(each), str(each.resolve())))]
+    if not named and len(sources) > 1:
+        return None
+    return max(named or sources, key=lambda each: len(str(each.resolve())))  # run-10 begins like run-1
 
 
 def _tell(found: Ingested, file: Path, scenario: str) -> None:

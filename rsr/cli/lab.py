@@ -1,4 +1,4 @@
-"""Commands of a day in the lab: has the robot changed, is this machine in order."""
+"""Commands of a day in the lab: has the robot changed, recordings and approvals for the loop, is all in order."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from rich.markup import escape
 from rich.table import Table
 from tyro.conf import Positional, arg
 
+from rsr.cli.located import Folder, located
 from rsr.cli.screen import say, show
+from rsr.errors import WorkspaceError
 from rsr.files import write_json
-from rsr.workspace import CHAIN_FILE, Workspace
-
-Folder = Annotated[Path | None, arg(metavar="DIR", help_behavior_hint="")]
 
 NOT_IN_ORDER = 1
 """Exit code where the answer is bad news: the robot has changed, or something here must be mended."""
@@ -30,13 +29,14 @@ def drift(
     calibration was judged, something has changed.
 
     Args:
-        sessions: new recordings; by default the newest of the campaign, under the calibration before it.
+        sessions: new recordings, judged by the newest calibration; by default what lies in the inbox and was not
+            tuned to yet, or else the newest session of the chain, judged by the calibration before it.
         workspace: the campaign's folder; by default the current one or the nearest above it.
         json: also write the figures to this file.
     """
     from rsr.steps.gap_check import check_gap
 
-    found = check_gap(Workspace.find(workspace or Path.cwd()), sessions)
+    found = check_gap(located(workspace), sessions)
     say(str(found))
     if json is not None:
         figures = {"gap_then": found.gap_then, "gap_now": found.gap_now, "limit": found.limit, "unit": found.gap_unit}
@@ -60,8 +60,7 @@ def answer(
     """
     from rsr.steps import answer as steps
 
-    found = Workspace.find(workspace or Path.cwd())
-    iteration = steps.answer(found, sources, map)
+    iteration = steps.answer(located(workspace), sources, map)
     say(f"in the inbox, for iteration {iteration}; `rsr status` says what comes next")
     return 0
 
@@ -82,7 +81,7 @@ def approve(
     """
     from rsr.steps import approval
 
-    given = approval.approve(Workspace.find(workspace or Path.cwd()), iteration, by, note)
+    given = approval.approve(located(workspace), iteration, by, note)
     say(f"policy {given.policy_sha256[:12]} of iteration {iteration} may be deployed, says {given.by}")
     return 0
 
@@ -96,7 +95,7 @@ def doctor(workspace: Folder = None, deep: Annotated[bool, arg(help_behavior_hin
     """
     from rsr.cli import examination
 
-    folder = _nearest(workspace or Path.cwd())
+    folder = _found(workspace)
     findings = [*examination.of_machine(folder or Path.cwd())]
     if folder is not None:
         findings += examination.of_workspace(folder)
@@ -109,7 +108,11 @@ def doctor(workspace: Folder = None, deep: Annotated[bool, arg(help_behavior_hin
     return NOT_IN_ORDER if any(finding.state == "bad" for finding in findings) else 0
 
 
-def _nearest(start: Path) -> Path | None:
-    """The workspace around a folder, if it lies in one."""
-    start = start.resolve()
-    return next((folder for folder in (start, *start.parents) if (folder / CHAIN_FILE).is_file()), None)
+def _found(folder: Path | None) -> Path | None:
+    """The campaign's folder; None where none was named, and the current folder lies in none."""
+    try:
+        return located(folder).root
+    except WorkspaceError:
+        if folder is not None:
+            raise
+        return None

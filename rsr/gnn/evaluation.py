@@ -9,12 +9,10 @@ import numpy as np
 
 from rsr.errors import ConfigError
 from rsr.gnn.rotations import angle_between
-from rsr.gnn.trajectories import Trajectory
+from rsr.gnn.trajectories import GIVEN_FRAMES, Trajectory
 
 Predict = Callable[[Sequence[Trajectory]], list[np.ndarray]]
 """From the first two frames of trajectories to their poses [T, n, 7], those two frames included."""
-
-_GIVEN_FRAMES = 2
 
 
 @dataclass(frozen=True)
@@ -98,7 +96,7 @@ def errors_of(trajectories: Sequence[Trajectory], predicted: Sequence[np.ndarray
                 where=f"trajectory '{trajectory.name}'",
                 next_step="Predict as many frames and bodies as the trajectory has.",
             )
-        truth, guess = trajectory.poses[_GIVEN_FRAMES:], np.asarray(poses, float)[_GIVEN_FRAMES:]
+        truth, guess = trajectory.poses[GIVEN_FRAMES:], np.asarray(poses, float)[GIVEN_FRAMES:]
         positions.append(_finite(np.linalg.norm(guess[..., :3] - truth[..., :3], axis=2)))
         rotations.append(_finite(angle_between(guess[..., 3:], truth[..., 3:])))
     return TrajectoryErrors(tuple(positions), tuple(rotations), tuple(each.sizes_m for each in trajectories))
@@ -116,7 +114,7 @@ def standing_still(trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
 
 def _stopped(poses: np.ndarray) -> np.ndarray:
     held = poses.copy()
-    held[_GIVEN_FRAMES:] = poses[_GIVEN_FRAMES - 1]
+    held[GIVEN_FRAMES:] = poses[GIVEN_FRAMES - 1]
     return held
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from rsr.gnn.contract import State
-from rsr.gnn.detection_faces import FacePairs, face_normals
+from rsr.gnn.detection_faces import FacePairs, face_normals, triangles_of
 from rsr.gnn.graph import Scenes
 from rsr.gnn.nearest import nearest_points
 from rsr.gnn.rigid import conjugate, exponential, matrix, product
@@ -180,8 +180,7 @@ def _on_floor(
     scenes: Scenes, state: State, turns: Tensor, nodes: Tensor, count: int, margin: float
 ) -> tuple[_Side, _Side]:
     """Faces that look down, within the margin of the floor, and the floor: the lowest corner is the nearest point."""
-    corners = _vertices(scenes, state.positions_m, turns)
-    triangles = corners[torch.arange(len(corners))[:, None, None], scenes.faces]
+    triangles = triangles_of(scenes, state.positions_m, turns)
     down = (face_normals(triangles)[..., 2] < 0) & scenes.real_faces & scenes.floor[:, None]
     body, face = (down & (triangles[..., 2].amin(2) < margin)).nonzero(as_tuple=True)
     chosen = triangles[body, face]

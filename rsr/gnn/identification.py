@@ -16,7 +16,7 @@ import numpy as np
 from rsr.errors import CalibrationError, ConfigError, SessionError
 from rsr.gnn.rotations import angle_between
 from rsr.gnn.teacher import THREADS, rollouts, teacher_model, with_contact
-from rsr.gnn.trajectories import Trajectory
+from rsr.gnn.trajectories import GIVEN_FRAMES, Trajectory
 from rsr.gnn.velocities import Steady, steady_all
 from rsr.progress import Advance, ignore
 from rsr.scenarios import ParameterSpace, load_scenario
@@ -26,7 +26,6 @@ EVALUATIONS = 1000
 _POPULATION = 16
 _BEST_SHARE = 0.1
 _AS_GOOD = 1.5
-_GIVEN = 2
 _WORST = 1e6
 """The error of parameters with which MuJoCo diverges."""
 
@@ -51,7 +50,7 @@ class Identified:
 
 
 @dataclass(frozen=True)
-class Group:
+class _Group:
     """Trajectories of one world and one length, which are simulated together."""
 
     model: mujoco.MjModel
@@ -170,23 +169,23 @@ def _chosen(
     return contact, error
 
 
-def _errors(group: Group, simulated: np.ndarray) -> np.ndarray:
+def _errors(group: _Group, simulated: np.ndarray) -> np.ndarray:
     """Eq. (1) for each trajectory of a group, from simulated poses [K, T, n, 7]."""
-    recorded = np.array([each.trajectory.poses for each in group.trajectories])[:, _GIVEN:]
-    seen = ~np.array([each.jumped for each in group.trajectories])[:, _GIVEN:]
-    found = simulated[:, _GIVEN:]
+    recorded = np.array([each.trajectory.poses for each in group.trajectories])[:, GIVEN_FRAMES:]
+    seen = ~np.array([each.jumped for each in group.trajectories])[:, GIVEN_FRAMES:]
+    found = simulated[:, GIVEN_FRAMES:]
     distance = np.linalg.norm(found[..., :3] - recorded[..., :3], axis=-1) / group.trajectories[0].trajectory.sizes_m
     error = (seen * (distance + angle_between(found[..., 3:], recorded[..., 3:]))).sum(axis=(1, 2))
     return np.nan_to_num(error, nan=_WORST, posinf=_WORST).clip(max=_WORST)
 
 
-def _grouped(recorded: Sequence[Steady]) -> list[Group]:
+def _grouped(recorded: Sequence[Steady]) -> list[_Group]:
     groups: dict[tuple[int, int], list[Steady]] = {}
     for each in recorded:
         groups.setdefault((id(each.trajectory.world), len(each.trajectory)), []).append(each)
     contact = ContactParameters()
     return [
-        Group(teacher_model(some[0].trajectory.world, contact, some[0].trajectory.dt_s), tuple(some))
+        _Group(teacher_model(some[0].trajectory.world, contact, some[0].trajectory.dt_s), tuple(some))
         for some in groups.values()
     ]
 

@@ -83,9 +83,9 @@ def optimise_push(
     """Improve all starts [S, 2] at once by `steps` gradient steps each.
 
     Raises:
-        ConfigError: no start, or one that is no velocity on the table.
+        ConfigError: no start, or one that is no velocity on the table; no target; fewer than no steps.
     """
-    _check(starts_m_s, task)
+    _check(starts_m_s, task, steps)
     search = _Search(rollout, task, starts_m_s)
     tried, trace = [], []
     candidate = starts_m_s
@@ -142,7 +142,14 @@ class _Search:
         return missed.detach(), torch.nan_to_num(torch.stack(rows, dim=1))
 
 
-def _check(starts: torch.Tensor, task: PushTask) -> None:
+def _check(starts: torch.Tensor, task: PushTask, steps: int) -> None:
+    if steps < 0 or not torch.isfinite(task.target_m).all():
+        raise ConfigError(
+            got=f"{steps} steps to the target {task.target_m.tolist()}",
+            expected="0 steps or more, and a place in m",
+            where="optimise_push",
+            next_step="Correct --steps or --target.",
+        )
     if starts.ndim != 2 or starts.shape[1] != 2 or not len(starts) or not torch.isfinite(starts).all():
         raise ConfigError(
             got=f"starts of shape {list(starts.shape)}",

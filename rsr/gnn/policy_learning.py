@@ -29,7 +29,7 @@ _TARGET_M = (0.03, 0.10)
 _TARGET_ASIDE_M = 0.01
 _WIDTH = 64
 _USUAL_M_S = 1.1
-_RATE, _RATE_FROM_REWARDS = 4e-3, 4e-3
+_RATE = 4e-3
 _EXPLORED_M_S = 0.12
 _LARGEST_GRADIENT = 1.0
 
@@ -106,7 +106,7 @@ def learn_by_gradients(
     def loss(policy: PushPolicy, tasks: Tasks, step: int) -> Tensor:
         return (distances(rollout, tasks, policy(tasks.observations), dt_s) / SIDE_M).mean()
 
-    return _learnt(loss, _RATE, steps, batch, seed, advance)
+    return _learnt(loss, steps, batch, seed, advance)
 
 
 def learn_from_rewards(
@@ -123,17 +123,17 @@ def learn_from_rewards(
         advantage = -(missed - missed.mean()) / (missed.std() + 1e-6)
         return (advantage * ((tried - mean) / _EXPLORED_M_S).square().sum(dim=1) / 2).mean()
 
-    return _learnt(loss, _RATE_FROM_REWARDS, steps, batch, seed, advance)
+    return _learnt(loss, steps, batch, seed, advance)
 
 
 Loss = Callable[[PushPolicy, Tasks, int], Tensor]
 
 
-def _learnt(loss: Loss, rate: float, steps: int, batch: int, seed: int, advance: Advance) -> PushPolicy:
+def _learnt(loss: Loss, steps: int, batch: int, seed: int, advance: Advance) -> PushPolicy:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(derive_seed(seed, "gnn", "policy"))
         policy = PushPolicy()
-    optimiser = torch.optim.Adam(policy.parameters(), lr=rate)
+    optimiser = torch.optim.Adam(policy.parameters(), lr=_RATE)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
     for step in range(steps):
         value = loss(policy, sample_tasks(batch, derive_seed(seed, "gnn", "batch", step)), step)

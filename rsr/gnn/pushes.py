@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-VELOCITY = ("vx_m_s", "vy_m_s", "spin_rad_s")
+from rsr.gnn.rigid import about_z, product
 
 
 def pushed(poses: torch.Tensor, body: int, velocity: torch.Tensor, dt_s: float) -> torch.Tensor:
@@ -21,14 +21,5 @@ def pushed(poses: torch.Tensor, body: int, velocity: torch.Tensor, dt_s: float) 
     before = poses.clone()
     before[:, body, :2] = poses[:, body, :2] - dt_s * velocity[:, :2]
     if velocity.shape[1] > 2:
-        before[:, body, 3:] = _turned(poses[:, body, 3:], -dt_s * velocity[:, 2])
+        before[:, body, 3:] = product(about_z(-dt_s * velocity[:, 2]), poses[:, body, 3:])
     return torch.stack([before, poses], dim=1)
-
-
-def _turned(quaternion: torch.Tensor, yaw_rad: torch.Tensor) -> torch.Tensor:
-    """Turn orientations [B, 4] wxyz about the world's z."""
-    cosine, sine = torch.cos(yaw_rad / 2), torch.sin(yaw_rad / 2)
-    w, x, y, z = quaternion.unbind(dim=1)
-    return torch.stack(
-        [cosine * w - sine * z, cosine * x - sine * y, cosine * y + sine * x, cosine * z + sine * w], dim=1
-    )

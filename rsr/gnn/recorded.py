@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rsr.errors import ScenarioError, SessionError
+from rsr.errors import SessionError
 from rsr.gnn.trajectories import Trajectory
 from rsr.gnn.worlds import FreeBodies, free_bodies
 from rsr.scenarios import Scenario
-from rsr.scenarios.two_cubes import ContactParameters
 from rsr.sessions import Episode, Session
 
 _UNEVEN = 0.1
@@ -33,31 +32,20 @@ def from_sessions(
     ]
 
 
-def contact_of(scenario: Scenario, params: np.ndarray) -> ContactParameters:
-    """What the contacts of a calibrated scenario obey: its first contact pair's numbers."""
-    model = scenario.model(params)
-    if model.npair == 0:
-        raise ScenarioError(
-            got="no contact <pair>",
-            expected="contacts written as pairs",
-            where=f"scenario {scenario.name}, rsr.gnn",
-            next_step="Write the contacts of its MJCF as pairs, or identify them with `rsr gnn identify`.",
-        )
-    d_0, d_width, width, midpoint, power = model.pair_solimp[0].tolist()
-    time_constant, damping_ratio = model.pair_solref[0].tolist()
-    friction = float(model.pair_friction[0, 0])
-    return ContactParameters(friction, (d_0, d_width, width, midpoint, power), (time_constant, damping_ratio))
-
-
 def _trajectory(scenario: Scenario, bodies: FreeBodies, episode: Episode, name: str) -> Trajectory:
     _refuse_gaps(scenario, episode, name)
+    return Trajectory(bodies.world, recorded_poses(scenario, bodies, episode, name), scenario.control_dt_s, name)
+
+
+def recorded_poses(scenario: Scenario, bodies: FreeBodies, episode: Episode, name: str) -> np.ndarray:
+    """Poses [T, n, 7] of the centres of mass as recorded: `Scenario.states` would smear impacts."""
     states = np.zeros((len(episode), scenario.state_size))
     for observed in scenario.observed:
         rows = episode[observed.channel.name]
         if observed.kind == "quaternion":
             rows = _unit(rows, f"{name}, channel {observed.channel.name}")
         states[:, list(observed.qpos)] = rows
-    return Trajectory(bodies.world, bodies.poses(states), scenario.control_dt_s, name)
+    return bodies.poses(states)
 
 
 def _unit(quaternions: np.ndarray, where: str) -> np.ndarray:

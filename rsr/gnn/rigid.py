@@ -62,17 +62,18 @@ def exponential(vectors: Tensor) -> Tensor:
     return torch.cat([half.cos(), vectors * (torch.sin(half) / (2 * half))], dim=-1)
 
 
+def about_z(angles: Tensor) -> Tensor:
+    """Quaternions [..., 4] of turns [...], rad, about the vertical."""
+    zero = torch.zeros_like(angles)
+    return torch.stack([torch.cos(angles / 2), zero, zero, torch.sin(angles / 2)], dim=-1)
+
+
 def logarithm(quaternions: Tensor) -> Tensor:
     """Rotation vectors [..., 3], rad, of unit quaternions [..., 4]; the shorter way round."""
     quaternions = torch.where(quaternions[..., :1] < 0, -quaternions, quaternions)
     vector = quaternions[..., 1:]
     sine = ((vector * vector).sum(-1, keepdim=True) + _TINY).sqrt()
     return vector * (2 * torch.atan2(sine, quaternions[..., :1]) / sine)
-
-
-def angle_between(first: Tensor, second: Tensor) -> Tensor:
-    """Angle [...], rad, between unit quaternions [..., 4]."""
-    return logarithm(product(conjugate(first), second)).norm(dim=-1)
 
 
 class _Polar(torch.autograd.Function):

@@ -67,6 +67,13 @@ def generate_trajectories(
     threads: int = THREADS,
 ) -> Path:
     """Fill a folder with shards of teacher trajectories; shards that are whole already are kept."""
+    if trajectories < 1:
+        raise ConfigError(
+            got=f"{trajectories} trajectories",
+            expected="at least 1, better thousands",
+            where="data scaling",
+            next_step="Correct --trajectories.",
+        )
     scaling = Scaling() if scaling is None else scaling
     card = _card(contact, scaling, trajectories, seed)
     _claim(folder, card)

@@ -14,13 +14,12 @@ from rsr.errors import ConfigError, ScenarioError
 from rsr.gnn.contract import ContactNetwork, rollout, rollout_scenes
 from rsr.gnn.graph import scenes_of
 from rsr.gnn.teacher import teacher_rollout
-from rsr.gnn.trajectories import Trajectory
+from rsr.gnn.trajectories import GIVEN_FRAMES, Trajectory
 from rsr.gnn.worlds import free_bodies
 from rsr.scenarios import Scenario
 from rsr.scenarios.two_cubes import ContactParameters
 
 _AT_ONCE = 64
-_GIVEN = 2
 
 
 def predict(network: ContactNetwork, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
@@ -39,7 +38,7 @@ def predict(network: ContactNetwork, trajectories: Sequence[Trajectory]) -> list
 def _predicted(network: ContactNetwork, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
     dtype = next(network.parameters()).dtype
     starts = np.concatenate([trajectory.start for trajectory in trajectories], axis=1)
-    frames = max(len(trajectory) for trajectory in trajectories) - _GIVEN
+    frames = max(len(trajectory) for trajectory in trajectories) - GIVEN_FRAMES
     with torch.no_grad():
         scenes = scenes_of([trajectory.world for trajectory in trajectories], dtype)
         after = rollout_scenes(network, scenes, torch.as_tensor(starts, dtype=dtype), frames)

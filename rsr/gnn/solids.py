@@ -17,7 +17,8 @@ def world_of(scenario: Scenario, model: mujoco.MjModel) -> World:
     """The free bodies of a model that a scenario made, on the floor if it has one.
 
     Raises:
-        ScenarioError: not only free bodies move, or a body is not one box or mesh, or the floor is not z = 0.
+        ScenarioError: not only free bodies move, or a body is not one box or mesh, the floor is not z = 0, or
+            gravity does not point down.
     """
     if (model.jnt_type != mujoco.mjtJoint.mjJNT_FREE).any() or model.njnt == 0:
         raise _unfit(scenario, "joints that are not free, or none", "free bodies alone, which nobody drives")
@@ -26,7 +27,9 @@ def world_of(scenario: Scenario, model: mujoco.MjModel) -> World:
     for plane in planes:
         if np.abs(model.geom_pos[plane][2]) > 1e-9 or np.abs(model.geom_quat[plane][1:3]).max() > 1e-9:
             raise _unfit(scenario, "a floor that is not the plane z = 0", "the world's frame in the floor, z up")
-    return World(bodies, floor=len(planes) > 0, gravity_m_s2=float(np.linalg.norm(model.opt.gravity)))
+    if np.abs(model.opt.gravity[:2]).max() > 1e-9 or model.opt.gravity[2] > 0:
+        raise _unfit(scenario, f"gravity along {model.opt.gravity.tolist()}", "gravity straight down, or none")
+    return World(bodies, floor=len(planes) > 0, gravity_m_s2=-float(model.opt.gravity[2]))
 
 
 def _body(scenario: Scenario, model: mujoco.MjModel, body: int) -> Body:

@@ -13,7 +13,7 @@ from torch import Tensor
 from rsr.errors import CalibrationError
 from rsr.gnn.contract import State, start_state, velocities_between
 from rsr.gnn.graph import Scenes, scenes_of
-from rsr.gnn.rigid import exponential, matrix, product
+from rsr.gnn.rigid import about_z, exponential, matrix, product
 from rsr.gnn.trajectories import Trajectory
 
 _RESTING_M_S = 0.02
@@ -124,9 +124,7 @@ def disturbed(state: State, rng: np.random.Generator, noise_m: float, dt_s: floa
 
 def _turned(poses: Tensor, angles: Tensor) -> Tensor:
     """Poses [N, T, 7] turned about the vertical through the origin by angles [N]."""
-    upright = torch.zeros(len(angles), 3)
-    upright[:, 2] = angles
-    turns = exponential(upright)
+    turns = about_z(angles)
     places = poses[..., :3] @ matrix(turns).mT
     return torch.cat([places, product(turns[:, None].expand(*poses.shape[:2], 4), poses[..., 3:])], dim=-1)
 

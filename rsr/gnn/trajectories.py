@@ -18,8 +18,9 @@ from rsr.files import DAMAGED, read_arrays, write_arrays
 from rsr.gnn.bodies import Body, Mesh, World
 from rsr.scenarios.two_cubes import FRAME_S
 
-FEWEST_FRAMES = 3
-"""Two frames are the start alone: a third is the first that anybody can be judged by."""
+GIVEN_FRAMES = 2
+"""The start; whoever simulates a trajectory predicts the others."""
+FEWEST_FRAMES = GIVEN_FRAMES + 1
 
 _VERSION = 1
 
@@ -60,12 +61,12 @@ class Trajectory:
     @property
     def start(self) -> np.ndarray:
         """The first two frames, [2, n, 7]."""
-        return self.poses[:2]
+        return self.poses[:GIVEN_FRAMES]
 
     @property
     def sizes_m(self) -> np.ndarray:
         """The longest edge of each body's bounding box, [n]; for a cube, its side."""
-        return np.array([np.ptp(body.mesh.vertices_m, axis=0).max() for body in self.world.bodies])
+        return np.array([body.mesh.size_m for body in self.world.bodies])
 
     def with_poses(self, poses: np.ndarray, name: str | None = None) -> Trajectory:
         """The same bodies on other ways."""

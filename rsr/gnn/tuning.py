@@ -15,18 +15,20 @@ from rsr.gnn.contract import ContactNetwork
 from rsr.gnn.simulator import GnnSimulator
 from rsr.gnn.storage import load_network, save_network
 from rsr.gnn.training import TrainingSettings, fine_tune, train_network
+from rsr.gnn.trajectories import Trajectory
 from rsr.gnn.variation import judged_trajectories, varied_trajectories
 from rsr.progress import Advance
 from rsr.randomness import generator
 from rsr.scenarios import Scenario
 from rsr.sessions import Episode, Session
-from rsr.simulators import MujocoSimulator, Simulator, evaluate_recording
+from rsr.simulators import MujocoSimulator, Simulator, evaluate_recording, unseen_episodes
 
 NETWORK, RECORD = "network", "gnn.json"
 _UNFINISHED = ".training"
 _KEPT_BACK = 0.2
 _FINETUNE_FRAMES = 42
-FEWEST_TO_FINE_TUNE = 3
+FEWEST_TO_FINE_TUNE = 2
+"""Of three recordings, one is kept back to choose by."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class GnnSettings:
         trajectories: how many the teacher simulates.
         steps: of training on them.
         finetune_steps: of fine-tuning on recorded ones; 0 leaves it out.
+        threads: of the teacher; results do not depend on them.
     """
 
     network: str = "impulse"
@@ -109,29 +112,55 @@ def fit_gnn(
 
     Args:
         teacher: [P], the scenario's parameters as identified on the fitted episodes.
-        fitted: episodes, counted over all sessions one after the other, that may be used; all others judge.
+        fitted: episodes, counted over all sessions one after the other, that may be used; all others judge, but for
+            repeats of a fitted trial.
         out: folder for the network and `gnn.json`.
     """
     session = joined(sessions)
-    learnt, kept_back = split_known(scenario, session.episodes, fitted, seed)
+    learnt, _ = split_known(scenario, session.episodes, fitted, seed)
     known = [session.episodes[index] for index in learnt]
     taught = varied_trajectories(
         *(scenario, teacher, known, settings.trajectories, scenario.episode_steps, seed, settings.threads),
         _part(advance, 0.0, 0.1),
     )
     network = train_network(taught, settings.training, seed, _part(advance, 0.1, 0.8), folder=out / _UNFINISHED)
+    fit = keep_better(
+        *(network, scenario, session, teacher, fitted, settings, seed, out),
+        _part(advance, 0.8, 1.0),
+    )
+    shutil.rmtree(out / _UNFINISHED, ignore_errors=True)
+    return fit
+
+
+def keep_better(
+    network: ContactNetwork,
+    scenario: Scenario,
+    session: Session,
+    teacher: np.ndarray,
+    fitted: Sequence[int],
+    settings: GnnSettings,
+    seed: int,
+    out: Path,
+    advance: Advance,
+) -> GnnFit:
+    """Fine-tune a taught network, keep it where it predicts recordings better that fine-tuning did not see; judge both.
+
+    The arguments are those of `fit_gnn`; equal ones part the episodes alike.
+    """
+    learnt, kept_back = split_known(scenario, session.episodes, fitted, seed)
     candidates = {"network": network}
     if settings.finetune_steps and len(learnt) >= FEWEST_TO_FINE_TUNE:
-        last = _part(advance, 0.8, 0.95)
-        candidates["fine-tuned"] = fine_tuned(network, scenario, teacher, known, settings, seed, last)
+        known = [session.episodes[index] for index in learnt]
+        candidates["fine-tuned"] = fine_tuned(
+            *(network, scenario, teacher, known, settings, seed), _part(advance, 0.0, 0.8)
+        )
     judges = Judges(scenario, session, teacher)
     scores = {name: judges.score(candidate, kept_back) for name, candidate in candidates.items()}
-    chosen = min(scores, key=scores.__getitem__)
-    errors = judges.errors(candidates, sorted(set(range(len(session.episodes))) - set(fitted)))
+    chosen = min(scores, key=lambda name: np.nan_to_num(scores[name], nan=np.inf))
+    errors = judges.errors(candidates, unseen_episodes(scenario, session, fitted))
     save_network(candidates[chosen], out / NETWORK, {"chosen": chosen, "scores": scores})
     record = {"chosen": chosen, "scores": scores, "errors": errors}
     write_json(out / RECORD, {"scenario": scenario.name, "seed": seed, "settings": asdict(settings), **record})
-    shutil.rmtree(out / _UNFINISHED, ignore_errors=True)
     advance(1.0, f"{chosen} chosen")
     return GnnFit(scenario, out, chosen, errors)
 
@@ -147,8 +176,21 @@ def fine_tuned(
 ) -> ContactNetwork:
     """A copy of a network that goes on learning from recorded episodes."""
     recorded = judged_trajectories(scenario, teacher, episodes, _FINETUNE_FRAMES)
-    tuning = settings.fine_tuning(max(len(each) for each in recorded))
-    return fine_tune(network, recorded, tuning, seed, advance)
+    if not recorded:
+        raise CalibrationError(
+            got="no recording that allows the start the scenario is judged by",
+            expected="at least one",
+            where="fine-tuning of a learned simulator",
+            next_step="Record longer episodes, or set finetune_steps: 0.",
+        )
+    whole = of_one_length(recorded)
+    return fine_tune(network, whole, settings.fine_tuning(len(whole[0])), seed, advance)
+
+
+def of_one_length(trajectories: Sequence[Trajectory]) -> list[Trajectory]:
+    """Trajectories cut to what three in four of them reach; shorter ones are left out, for windows are whole."""
+    frames = sorted(len(each) for each in trajectories)[len(trajectories) // 4]
+    return [each.with_poses(each.poses[:frames]) for each in trajectories if len(each) >= frames]
 
 
 @dataclass(frozen=True)
@@ -194,7 +236,7 @@ def split_known(
     trials: dict[str, list[int]] = {}
     for index in fitted:
         trials.setdefault(scenario.group(episodes[index]), []).append(index)
-    if len(trials) < 2 or len(set(fitted)) >= len(episodes):
+    if len(trials) < 2 or all(scenario.group(episode) in trials for episode in episodes):
         raise CalibrationError(
             got=f"{len(trials)} trials to fit, of {len(episodes)} episodes in all",
             expected="at least 2, and at least one episode held out",

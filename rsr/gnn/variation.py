@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rsr.errors import SessionError
+from rsr.gnn.recorded import recorded_poses
 from rsr.gnn.rotations import about_z, from_rotation_vector, product, turned
 from rsr.gnn.trajectories import Trajectory
 from rsr.gnn.worlds import FreeBodies, free_bodies
@@ -85,7 +86,7 @@ def judged_trajectories(
     bodies = free_bodies(scenario, params)
     found = []
     for episode in episodes:
-        poses = bodies.poses(_recorded_states(scenario, episode))
+        poses = recorded_poses(scenario, bodies, episode, f"episode {episode.index}")
         for start in starts_of(scenario, episode, scenario.evaluation.start(None)):
             after = poses[start.row + 1 :][: frames - 2]
             if len(after):
@@ -93,14 +94,6 @@ def judged_trajectories(
                 name = f"episode {episode.index}, frame {start.row}"
                 found.append(Trajectory(bodies.world, whole, scenario.control_dt_s, name))
     return found
-
-
-def _recorded_states(scenario: Scenario, episode: Episode) -> np.ndarray:
-    """States [T, nq + nv] of the poses as recorded, at rest: `Scenario.states` would smear impacts."""
-    states = np.zeros((len(episode), scenario.state_size))
-    for observed in scenario.observed:
-        states[:, list(observed.qpos)] = episode[observed.channel.name]
-    return states
 
 
 def _varied(bodies: FreeBodies, starts: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import chdtri
 
+from rsr.gnn.bodies import GRAVITY_M_S2
 from rsr.gnn.jumps import displacements, find_jumps, lie_still, noise_of, refuse_jumps, refuse_rest
 from rsr.gnn.rotations import from_rotation_vector, product
 from rsr.gnn.trajectories import Trajectory
@@ -26,7 +27,6 @@ _STRETCH = 6
 """Frames over which a deceleration is seen."""
 _SLIDING_M_S = 0.15
 """What gets slower than this tells no deceleration: it may stop within the frames."""
-_FREE_FALL_M_S2 = 9.81
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +134,7 @@ def sliding_deceleration(trajectories: Sequence[Trajectory]) -> float | None:
                 bend = _slide(place.since(first), turn.since(first), _SLIDING_M_S * trajectory.dt_s)
                 if bend is not None:
                     found.append(bend / trajectory.dt_s**2)
-    return float(np.clip(np.median(found), 0.0, _FREE_FALL_M_S2)) if found else None
+    return float(np.clip(np.median(found), 0.0, GRAVITY_M_S2)) if found else None
 
 
 def _slide(place: _Way, turn: _Way, slowest: float) -> float | None:

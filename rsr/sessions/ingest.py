@@ -78,7 +78,7 @@ def ingest(
         sources: files or folders of one format, episodes in this order.
         given: lines of a mapping that are settled already.
         name: of the session; by default the next free `session-NNN`.
-        limits: how large the sources may be.
+        limits: how large each source may be.
         keep: `copy` the raw files into the session's folder, or only their checksums.
         ask: asks a person what cannot be guessed; without it such questions are an error that lists the lines to add.
         say: is told each guess.

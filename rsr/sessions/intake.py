@@ -74,6 +74,6 @@ def _let_in(source: Path, folder: Path, limits: Limits) -> Path:
 
 def _named_after(error: SessionError, folder: Path, sources: Sequence[Path]) -> SessionError:
     where = error.where
-    for index, source in enumerate(sources):
+    for index, source in reversed([*enumerate(sources)]):  # the path of number 10 begins like that of number 1
         where = where.replace(str(folder / str(index)), str(source))
     return type(error)(got=error.got, expected=error.expected, where=where, next_step=error.next_step)

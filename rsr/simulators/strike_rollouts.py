@@ -53,9 +53,16 @@ class PlainRollout:
 class FastRollout:
     """The same at MuJoCo's best: no approach, fine steps for the impact alone, coarse ones for the slide, batched."""
 
-    def __init__(self, shape: Shape, params: np.ndarray, at_once: int = 64, threads: int = 0) -> None:
+    def __init__(
+        self,
+        shape: Shape,
+        params: np.ndarray,
+        at_once: int = 64,
+        threads: int = 0,
+        definition: Definition | None = None,
+    ) -> None:
         self._params = params
-        self._collide = Collider(shape, at_once=at_once, threads=threads)
+        self._collide = Collider(shape, definition, at_once=at_once, threads=threads)
         self._slide = Slide(shape, params, at_once, threads)
 
     def __call__(self, strikes: Strikes) -> np.ndarray:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -27,29 +25,24 @@ def verify(workspace: Workspace) -> list[str]:
     return [*wrong, *(f"{path}: not what its name says" for path in damaged)]
 
 
-def _listed(root: Path) -> Iterator[tuple[Path, str]]:
+def _listed(root: Path) -> list[tuple[Path, str]]:
     """Every output and dependency with its recorded hash, each once."""
-    found: dict[tuple[Path, str], None] = {}
-    ledger, data = (_read(root / name) for name in ("dvc.lock", "data.dvc"))
-    entries = [
-        entry
-        for stage in ledger.get("stages", {}).values()
-        for kind in ("deps", "outs")
-        for entry in stage.get(kind, [])
-    ]
-    for entry in [*entries, *data.get("outs", [])]:
-        found[root / entry["path"], entry["md5"]] = None
-    yield from found
+    listed = [*_entries(root / "dvc.lock"), *_entries(root / "data.dvc")]
+    return [(root / path, recorded) for path, recorded in dict.fromkeys(listed)]
 
 
-def _read(ledger: Path) -> dict[str, Any]:
+def _entries(ledger: Path) -> list[tuple[str, str]]:
+    """Path and hash of what a file of DVC lists, in stages or by itself."""
     if not ledger.exists():
-        return {}
+        return []
     try:
-        return yaml.safe_load(ledger.read_text()) or {}
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        document = yaml.safe_load(ledger.read_text()) or {}
+        parts = [*document.get("stages", {}).values(), document]
+        entries = [entry for part in parts for kind in ("deps", "outs") for entry in part.get(kind, [])]
+        return [(entry["path"], entry["md5"]) for entry in entries]
+    except (yaml.YAMLError, UnicodeDecodeError, KeyError, TypeError, AttributeError) as error:
         raise WorkspaceError(
-            got=" ".join(str(error).split()),
+            got=f"{type(error).__name__}: {' '.join(str(error).split())}",
             expected="a file of DVC",
             where=str(ledger),
             next_step="Run the loop again: it takes a torn file back from git.",

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import yaml
 
-from rsr.clash import PRESETS, Adapted, adapt, distil, generate_pairs, load_pairs
+from rsr.clash import PRESETS, Adapted, adapt, distil, generate_pairs, load_adapted, load_pairs, save_adapted
+from rsr.clash.generate import load_definition_of
 from rsr.clash.simulator import HybridSimulator
 from rsr.errors import CalibrationError, ScenarioError
 from rsr.realities.strikes import StrikeStandIn
@@ -152,7 +153,8 @@ def crate_model(crate, tmp_path_factory) -> Adapted:
     """A surrogate of what the scenario declares, adapted to strikes that MuJoCo simulated."""
     shape, definition = struck_shape(crate), striking(crate)
     folder = generate_pairs(shape, tmp_path_factory.mktemp("crate-strikes"), 1500, seed=1, definition=definition)
-    learnt = distil(shape, load_pairs(folder), replace(PRESETS["default"], steps=400), seed=1).surrogate
+    short = replace(PRESETS["default"], steps=400)
+    learnt = distil(shape, load_pairs(folder), short, seed=1, definition=load_definition_of(folder)).surrogate
     strikes = sample_strikes(shape, 12, np.random.default_rng(2))
     truth = np.tile([0.3, 0.3, 0.3, 1.0], (12, 1))
     return adapt(learnt, RecordedStrikes(strikes, Collider(shape, definition)(strikes, truth).after))
@@ -184,6 +186,16 @@ def test_any_scenario_that_declares_a_pair_gets_one(crate, crate_model):
     turned = 2 * np.arctan2(struck[:, 6], struck[:, 3])
     assert turned[1] < -0.02
     assert turned[2] > 0.02
+
+
+def test_every_model_knows_the_striker(crate, crate_model, tmp_path):
+    """The law too reckons with a puck of 0.4 kg, not with an arm of 4 kg, also once it was stored."""
+    assert crate_model.surrogate.definition == striking(crate)
+    assert crate_model.law.striker_mass_kg == striking(crate).striker_mass_kg
+    save_adapted(tmp_path, crate_model)
+    stored = load_adapted(tmp_path)
+    assert stored.surrogate.definition == crate_model.surrogate.definition
+    assert stored.law.striker_mass_kg == crate_model.law.striker_mass_kg
 
 
 def test_what_the_crate_gains_the_puck_loses(crate, crate_model):

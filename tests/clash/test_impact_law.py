@@ -34,6 +34,17 @@ def test_a_head_on_strike_obeys_momentum_and_restitution(square, law):
     assert along - law(strikes)[0, :2] @ strikes.normal[0] == pytest.approx(0.4 * 9.81 * 0.003, rel=1e-6)
 
 
+def test_a_light_striker_gives_less(square, law):
+    """A striker as heavy as the block shares its momentum with it; the fitted law keeps the mass that it is told."""
+    strikes = head_on(square)
+    light = replace(law, ground_s=0.0, striker_mass_kg=square.mass_kg)
+    assert light(strikes)[0, :2] @ strikes.normal[0] == pytest.approx(0.5 * (1 + 0.5) / 2, rel=1e-6)
+    many = sample_strikes(square, 20, np.random.default_rng(4))
+    found = fit_law(square, RecordedStrikes(many, light(many)), 0.4, square.mass_kg)
+    assert found.striker_mass_kg == square.mass_kg
+    assert found.restitution == pytest.approx(0.5, abs=0.05)
+
+
 def test_without_friction_there_is_no_impulse_across(square, law):
     smooth = replace(law, friction=0.0, ground_s=0.0)
     strikes = sample_strikes(square, 30, np.random.default_rng(0))

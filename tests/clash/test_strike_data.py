@@ -4,7 +4,7 @@ import pytest
 
 from rsr.clash import generate as module
 from rsr.clash import generate_pairs, load_pairs
-from rsr.errors import WorkspaceError
+from rsr.errors import ConfigError, WorkspaceError
 from rsr.files import sha256
 from rsr.scenarios.strike import load_shape
 
@@ -42,6 +42,12 @@ def test_a_folder_holds_one_set_of_strikes(square, tmp_path, small_shards):
     (folder / "card.json").write_text("{")
     with pytest.raises(WorkspaceError, match=r"card\.json that cannot be read"):
         generate_pairs(square, folder, 100)
+
+
+def test_too_few_strikes_are_refused(square, tmp_path):
+    with pytest.raises(ConfigError, match="at least 100"):
+        generate_pairs(square, tmp_path / "none", 0)
+    assert not (tmp_path / "none").exists()
 
 
 def test_a_folder_without_strikes_is_said_to_be_one(tmp_path):

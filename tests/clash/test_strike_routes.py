@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rsr.clash.routes import ROUTES, SEGMENT_M, next_segment, route_named
+from rsr.clash.routes import ROUTES, SEGMENT_M, next_segment
 from rsr.clash.segment import OBSERVATIONS, Blocks, SegmentTask
 from rsr.errors import ConfigError
 from rsr.scenarios.strike import load_shape
@@ -33,12 +33,10 @@ def test_routes_have_one_two_and_three_segments():
         assert lengths == pytest.approx(SEGMENT_M)
         assert route.headings_rad[0] == 0
         assert route.turns_rad[-1] == 0
-    with pytest.raises(ConfigError, match="double_bend"):
-        route_named("spiral")
 
 
 def test_a_pose_is_the_same_in_the_frames_of_two_segments():
-    route = route_named("double_bend")
+    route = ROUTES["double_bend"]
     pose = np.array([[0.28, 0.02, 0.3], [0.31, -0.01, -0.5]])
     for segment in (0, 1):
         turn = np.full(2, route.turns_rad[segment])
@@ -114,6 +112,8 @@ def test_actions_span_the_ranges_of_table_one(task):
     assert low.normal[high, 0] == pytest.approx(-low.normal[0, 0])
 
 
-def test_an_unknown_reward_is_refused():
+def test_an_unknown_reward_and_no_strikes_are_refused():
     with pytest.raises(ConfigError, match="progress, literal"):
         SegmentTask(load_shape("semi_cylinder"), reward="fast")
+    with pytest.raises(ConfigError, match="at least 1"):
+        SegmentTask(load_shape("semi_cylinder"), most_strikes=0)

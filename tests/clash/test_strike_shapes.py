@@ -84,6 +84,8 @@ def test_a_mesh_that_is_no_upright_prism_is_refused(tmp_path):
 def test_unknown_shapes_and_broken_meshes_are_refused(tmp_path):
     with pytest.raises(ScenarioError, match="semi_cylinder"):
         load_shape("hexagon")
+    with pytest.raises(ScenarioError, match="a mass of -0.1 kg"):
+        load_shape("square", -0.1)
     broken = tmp_path / "broken.stl"
     broken.write_text("nothing")
     with pytest.raises(ScenarioError, match="Export it again"):

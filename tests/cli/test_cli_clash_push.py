@@ -39,3 +39,9 @@ def test_an_unknown_reward_is_refused(adapted, tmp_path, capsys):
     options = ["--adapted", str(adapted), "--out", str(tmp_path), "--reward", "fast"]
     assert main(["clash", "push", *options]) == 2
     assert "progress, literal" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("nothing", ["--trials", "--steps"])
+def test_nothing_to_do_is_refused_before_anything_is_learnt(nothing, tmp_path, capsys):
+    assert main(["clash", "push", "--adapted", str(tmp_path), "--out", str(tmp_path / "out"), nothing, "0"]) == 2
+    assert f"got {nothing} 0" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""`rsr doctor` and `rsr drift`."""
+"""`rsr doctor`, `rsr drift`, `rsr answer` and `rsr approve`."""
 
 from __future__ import annotations
 
@@ -78,6 +78,13 @@ class TestWorkspace:
         assert (found["DVC remote"].state, found["DVC remote"].found) == ("good", "shared: ../store")
         assert found["git"].found == "index.lock is there"
 
+    def test_an_address_may_have_a_percent_sign_and_a_broken_file_is_named(self, root, capsys):
+        (root / ".dvc/config").write_text("[core]\n    remote = far\n['remote \"far\"']\n    url = s3://x/a%20b\n")
+        assert {f.what: f.found for f in of_workspace(root)}["DVC remote"] == "far: s3://x/a%20b"
+        (root / ".dvc/config").write_text("remote = far\n")
+        assert main(["doctor", "--workspace", str(root)]) == 2
+        assert "expected settings as `dvc config` and `dvc remote` write them" in capsys.readouterr().err
+
     def test_a_secret_in_what_git_keeps_is_bad_and_is_not_repeated(self, root, capsys):
         (root / ".dvc/config").write_text(
             "[core]\n    remote = shared\n['remote \"shared\"']\n    url = https://lab:planted-1@store/x\n"
@@ -108,6 +115,21 @@ class TestWorkspace:
         (root / ".dvc").rmdir()
         assert main(["doctor", "--workspace", str(root)]) == 1
         assert "lacks .dvc" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    "command", [["doctor"], ["drift"], ["answer", "run.csv"], ["approve", "--iteration", "0", "--by", "me"]]
+)
+def test_a_folder_that_was_named_must_be_the_campaign(tmp_path, capsys, command):
+    (tmp_path / "iterations.json").write_text('{"chain": {}}')
+    assert main([*command, "--workspace", str(tmp_path / "typo")]) == 2
+    assert f"{tmp_path / 'typo'}: got no such folder; expected a workspace." in capsys.readouterr().err
+
+
+def test_doctor_examines_the_machine_where_there_is_no_campaign(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["doctor"]) in (0, 1)
+    assert "workspace" not in capsys.readouterr().out
 
 
 def test_drift_wants_a_calibration_and_something_recorded_after_it(tmp_path, capsys):

@@ -109,6 +109,12 @@ def test_what_cannot_be_drawn_is_refused(settings):
         Scaling(*settings)
 
 
+def test_no_trajectories_are_refused(tmp_path):
+    with pytest.raises(ConfigError, match="data scaling: got -5 trajectories; expected at least 1"):
+        generate_trajectories(KNOWN, tmp_path / "none", -5, Scaling(frames=5))
+    assert not (tmp_path / "none").exists()
+
+
 def test_a_teacher_that_throws_bodies_about_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "_FASTEST_M_S", 0.01)
     with pytest.raises(CalibrationError, match="got 50 scenes in a row in which a body topples or is thrown off"):

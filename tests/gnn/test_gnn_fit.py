@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from pushes_at_hand import pushed
 
+from rsr.calibration import Evidence, start_calibration
+from rsr.config import GnnConfig
 from rsr.errors import CalibrationError
 from rsr.files import read_json
-from rsr.gnn.tuning import GnnFit, GnnSettings, fit_gnn, load_gnn, split_known
+from rsr.gnn.storage import new_network, save_network
+from rsr.gnn.tuning import GnnFit, GnnSettings, fit_gnn, load_gnn, of_one_length, split_known
 from rsr.progress import ignore
 from rsr.scenarios import load_scenario
 from rsr.sessions import Card, Episode, Session
 from rsr.simulators import MujocoSimulator, evaluate_recording
+from rsr.steps.gnn.evidence import as_gnn
+from rsr.steps.gnn.pieces import settings_of
 
 TOSSES, FRAMES = 7, 50
 SMALL = GnnSettings(trajectories=12, steps=3, finetune_steps=2, threads=1)
@@ -75,6 +82,30 @@ def test_a_fit_leaves_a_simulator_and_its_evidence(scenario, session, tmp_path):
     assert judged["position_error_percent"] == pytest.approx(fit.errors[fit.chosen]["position_error_percent"])
 
 
+def test_three_recordings_are_enough_to_fine_tune_on_two(scenario, session, tmp_path):
+    fit = fit_gnn(scenario, (session,), scenario.space.nominal, range(3), SMALL, 0, tmp_path, ignore)
+    assert set(read_json(tmp_path / "gnn.json")["scores"]) == {"network", "fine-tuned"}
+    assert fit.chosen in fit.errors
+
+
+def test_recordings_of_different_lengths_are_all_learnt_from():
+    """Of the longest alone, one recording that is a little longer would silence all others."""
+    push = pushed(1.0)
+    pushes = [push.with_poses(push.poses[:frames]) for frames in (5, 20, 20, 22, 21)]
+    assert [len(each) for each in of_one_length(pushes)] == [20] * 4
+    assert [len(each) for each in of_one_length(pushes[2:])] == [20] * 3
+
+
+def test_a_campaign_begins_with_the_defaults_of_a_fit():
+    assert settings_of(GnnConfig()) == GnnSettings()
+
+
+def test_repeats_of_a_fitted_throw_judge_nothing(scenario, session, tmp_path):
+    fit = fit_gnn(scenario, (session,), scenario.space.nominal, [0, 1, TOSSES - 2], SMALL, 0, tmp_path, ignore)
+    judged = evaluate_recording(scenario, session, scenario.space.nominal, episodes=range(2, TOSSES - 2))
+    assert fit.errors["teacher"]["position_error_percent"] == pytest.approx(judged["position_error_percent"])
+
+
 def test_equal_arguments_give_equal_bytes(scenario, session, tmp_path):
     files = ("gnn.json", "network/network.json", "network/network.npz")
     for run in ("one", "other"):
@@ -98,3 +129,14 @@ def test_too_few_to_fit_or_to_judge_by(scenario, session, tmp_path, known):
 def test_a_folder_without_a_network_is_refused(scenario, tmp_path):
     with pytest.raises(CalibrationError, match=r"network\.json and network\.npz"):
         load_gnn(scenario, tmp_path)
+
+
+@pytest.mark.parametrize(("gap_before", "status"), [(1e-9, "no improvement"), (1e9, "converged")])
+def test_a_network_that_predicts_no_better_than_before_says_so(scenario, session, tmp_path, gap_before, status):
+    save_network(new_network(dt_s=scenario.control_dt_s), tmp_path / "network")
+    before = {each.channel.name: (gap_before, gap_before) for each in scenario.observed}
+    evidence = Evidence(gap_before, gap_before, "m", before, tuple(range(4)), (4, 5))
+    teacher = replace(start_calibration(scenario), evidence=evidence, warnings=("of the teacher",))
+    found = as_gnn(scenario, (session,), teacher, tmp_path)
+    assert (found.status, found.evidence.held_out) == (status, (4, 5))
+    assert len(found.warnings) == (2 if status == "no improvement" else 1)

@@ -8,7 +8,7 @@ import pytest
 from pushes_at_hand import pushed
 
 from rsr.errors import ScenarioError, SessionError
-from rsr.gnn.recorded import contact_of, from_sessions
+from rsr.gnn.recorded import from_sessions
 from rsr.gnn.rotations import from_rotation_vector, turned
 from rsr.gnn.scenes import varied_world
 from rsr.gnn.solids import world_of
@@ -75,14 +75,6 @@ def test_a_tossed_cube_flies_about_its_centre_of_mass():
     np.testing.assert_allclose(np.abs((flown[..., 3:] * middle.poses[..., 3:]).sum(-1)), 1, atol=1e-4)
 
 
-def test_contacts_of_a_calibration():
-    scenario = load_scenario("cube_toss")
-    found = contact_of(scenario, scenario.space.vector({"friction": 0.13, "contact_time": 0.007, "damping_ratio": 0.4}))
-    assert found == ContactParameters(0.13, (0.9, 0.95, 0.001, 0.5, 2.0), (0.007, 0.4))
-    with pytest.raises(ScenarioError, match="double_pendulum, rsr.gnn: got no contact <pair>"):
-        contact_of(load_scenario("double_pendulum"), load_scenario("double_pendulum").space.nominal)
-
-
 def test_a_scenario_with_driven_joints_is_refused():
     with pytest.raises(ScenarioError, match="scenario push_cube, rsr.gnn: got joints that are not free"):
         from_sessions(load_scenario("push_cube"), [])
@@ -98,6 +90,14 @@ def test_bodies_of_any_convex_shape_are_read_back_from_a_model():
         np.testing.assert_allclose(again.inertia_kg_m2, body.inertia_kg_m2, atol=1e-10)
         order, other = (np.lexsort(each.mesh.vertices_m.round(5).T) for each in (body, again))
         np.testing.assert_allclose(again.mesh.vertices_m[other], body.mesh.vertices_m[order], atol=1e-6)
+
+
+@pytest.mark.parametrize("gravity", [(1.0, 0.0, -9.8), (0.0, 0.0, 9.8)])
+def test_gravity_that_does_not_point_down_is_refused(gravity):
+    model = teacher_model(pushed().world, ContactParameters())
+    model.opt.gravity[:] = gravity
+    with pytest.raises(ScenarioError, match="expected gravity straight down, or none"):
+        world_of(load_scenario("two_cubes"), model)
 
 
 def test_a_body_that_is_no_convex_mesh_is_refused():

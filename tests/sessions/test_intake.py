@@ -74,6 +74,13 @@ def test_half_an_archive_is_damaged_and_may_still_be_arriving(session, tmp_path,
     assert not isinstance(caught.value, Refused)
 
 
+def test_of_many_archives_the_right_one_is_named(session, tmp_path):
+    archives = [hostile_files.packed(session, tmp_path / f"visit-{number}.zip") for number in range(11)]
+    with pytest.raises(SessionError) as caught, taken_in(archives, LIMITS) as folders:
+        raise SessionError(got="a", expected="b", where=f"{folders[10]}/meta", next_step="c")
+    assert caught.value.where.startswith(f"{archives[10]}/")
+
+
 def test_limits_are_settings(session):
     (session / "camera.raw").write_bytes(bytes(3 << 20))
     screen(session, Limits(largest_mb=4))

@@ -65,7 +65,8 @@ def test_damage_in_the_cache(workspace):
 def test_a_torn_ledger(workspace):
     lock = workspace.root / "dvc.lock"
     text = lock.read_text()
-    lock.write_text("stages:\n  a: [")
-    with pytest.raises(WorkspaceError, match="expected a file of DVC"):
-        verify(workspace)
+    for torn in ("stages:\n  a: [", "- a\n", "stages: {a: {outs: [{path: b}]}}\n"):
+        lock.write_text(torn)
+        with pytest.raises(WorkspaceError, match="expected a file of DVC"):
+            verify(workspace)
     lock.write_text(text)

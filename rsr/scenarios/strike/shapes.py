@@ -108,6 +108,13 @@ def load_shape(name: str, mass_kg: float = _MASS_KG, mesh_unit_m: float = 1.0) -
 
 def prism(name: str, outline: np.ndarray, height_m: float, mass_kg: float) -> Shape:
     """Make a shape from an outline [N, 2], counter-clockwise; the longer of its faces are struck."""
+    if not 0 < mass_kg < np.inf:
+        raise ScenarioError(
+            got=f"a mass of {mass_kg:g} kg",
+            expected="more than nothing",
+            where=f"struck block '{name}'",
+            next_step="Weigh the block.",
+        )
     centred = outline - moments(outline)[1]
     lengths = [face.length_m for face in faces_of(centred)]
     equal = {"semi_cylinder": 1, "square": 1, "triangle": 1}.get(

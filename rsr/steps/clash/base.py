@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rsr.calibration import save_calibration, start_calibration
 from rsr.clash import Surrogate, distil, generate_pairs, load_pairs, preset, save_surrogate
-from rsr.clash.generate import load_shape_of
+from rsr.clash.generate import load_definition_of, load_shape_of
 from rsr.config import ClashConfig, LoopConfig
 from rsr.errors import ConfigError, WorkspaceError
 from rsr.progress import Advance
@@ -63,7 +63,8 @@ def learn(strikes: Path, folder: Path, settings: ClashConfig, seed: int, advance
     recipe = preset(settings.preset)
     if settings.train_steps is not None:
         recipe = replace(recipe, steps=settings.train_steps)
-    learnt = distil(load_shape_of(strikes), load_pairs(strikes), recipe, seed, advance)
+    definition = load_definition_of(strikes)
+    learnt = distil(load_shape_of(strikes), load_pairs(strikes), recipe, seed, advance, definition)
     evidence = {"accuracy": learnt.table_one.scaled, "accuracy_low_damping": learnt.bouncy.scaled}
     save_surrogate(folder, learnt.surrogate, evidence | {"accuracy_raw": learnt.table_one.raw})
     return learnt.surrogate

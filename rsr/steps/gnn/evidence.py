@@ -14,6 +14,10 @@ from rsr.scenarios import Scenario
 from rsr.sessions import Episode, Session
 from rsr.simulators import Simulator
 
+_NO_BETTER = (
+    "the network predicts the held-out episodes no better than MuJoCo with the parameters before; do not rely on it"
+)
+
 
 def as_gnn(scenario: Scenario, sessions: Sequence[Session], teacher: Calibration, folder: Path) -> Calibration:
     """The teacher's calibration with the network's evidence, on the same held-out episodes.
@@ -35,7 +39,8 @@ def as_gnn(scenario: Scenario, sessions: Sequence[Session], teacher: Calibration
     )
     better = evidence.gap_after < evidence.gap_before
     status = "converged" if better else "no improvement"
-    return replace(teacher, method="gnn", evidence=evidence, status=status, replays=None)
+    warnings = teacher.warnings if better else (*teacher.warnings, _NO_BETTER)
+    return replace(teacher, method="gnn", evidence=evidence, status=status, warnings=warnings, replays=None)
 
 
 def rms(scenario: Scenario, simulator: Simulator, episodes: Sequence[Episode], params: np.ndarray) -> dict[str, float]:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import shutil
 
 from rsr.calibration import load_calibration, next_prior, save_calibration, start_calibration
-from rsr.files import write_json
-from rsr.gnn.contract import ContactNetwork
 from rsr.gnn.storage import load_network, save_network
 from rsr.gnn.training import train_network
 from rsr.gnn.trajectories import load_trajectories, save_trajectories
-from rsr.gnn.tuning import FEWEST_TO_FINE_TUNE, NETWORK, RECORD, Judges, fine_tuned
+from rsr.gnn.tuning import joined, keep_better, split_known
 from rsr.gnn.variation import varied_trajectories
 from rsr.progress import Advance
 from rsr.scenarios import load_scenario
@@ -20,7 +18,6 @@ from rsr.steps.gnn.pieces import (
     data_path,
     gnn_settings,
     identified_dir,
-    known,
     settings_and_seed,
     taught_dir,
     teacher_by,
@@ -49,7 +46,7 @@ def scale(workspace: Workspace, iteration: int, advance: Advance) -> None:
     """Write trajectories/: what the teacher does from varied starts of the recorded ones."""
     scenario, session, settings, seed = begin(workspace, iteration)
     teacher = teacher_of(workspace, iteration)
-    learnt, _ = known(scenario, session, teacher, seed)
+    learnt, _ = split_known(scenario, session.episodes, teacher.evidence.fitted, seed)
     episodes = [session.episodes[index] for index in learnt]
     count, frames = settings.trajectories, scenario.episode_steps
     taught = varied_trajectories(scenario, teacher.vector(), episodes, count, frames, seed, settings.threads, advance)
@@ -70,16 +67,8 @@ def finetune(workspace: Workspace, iteration: int, advance: Advance) -> None:
     """Write calibration/: the network, fine-tuned on recordings where that helps on episodes that it did not see."""
     scenario, session, settings, seed = begin(workspace, iteration)
     teacher, folder = teacher_of(workspace, iteration), workspace.calibration_dir(iteration)
-    learnt, kept_back = known(scenario, session, teacher, seed)
-    network = load_network(taught_dir(workspace, iteration))
-    candidates: dict[str, ContactNetwork] = {"network": network}
-    if settings.finetune_steps and len(learnt) >= FEWEST_TO_FINE_TUNE:
-        episodes = [session.episodes[index] for index in learnt]
-        candidates["fine-tuned"] = fine_tuned(network, scenario, teacher.vector(), episodes, settings, seed, advance)
-    judges = Judges(scenario, session, teacher.vector())
-    scores = {name: judges.score(candidate, kept_back) for name, candidate in candidates.items()}
-    chosen = min(scores, key=scores.__getitem__)
-    save_network(candidates[chosen], folder / NETWORK, {"chosen": chosen, "scores": scores})
-    errors = judges.errors(candidates, list(teacher.evidence.held_out))
-    write_json(folder / RECORD, {"scenario": scenario.name, "chosen": chosen, "scores": scores, "errors": errors})
+    keep_better(
+        *(load_network(taught_dir(workspace, iteration)), scenario, joined((session,)), teacher.vector()),
+        *(teacher.evidence.fitted, settings, seed, folder, advance),
+    )
     save_calibration(as_gnn(scenario, (session,), teacher, folder), folder)

@@ -7,7 +7,7 @@ from pathlib import Path
 from rsr.calibration import Calibration, Calibrator, Effort, calibrator, load_calibration
 from rsr.config import GnnConfig, LoopConfig, TuneConfig
 from rsr.errors import ConfigError
-from rsr.gnn.tuning import GnnSettings, split_known
+from rsr.gnn.tuning import GnnSettings
 from rsr.randomness import derive_seed
 from rsr.scenarios import Scenario, load_scenario
 from rsr.sessions import Session, read_session
@@ -56,11 +56,6 @@ def teacher_by(tune: TuneConfig, settings: GnnConfig) -> Calibrator:
 def teacher_of(workspace: Workspace, iteration: int) -> Calibration:
     """The identified MuJoCo of an iteration."""
     return load_calibration(identified_dir(workspace, iteration))
-
-
-def known(scenario: Scenario, session: Session, teacher: Calibration, seed: int) -> tuple[list[int], list[int]]:
-    """Episodes to learn from, and those to choose by; the teacher's held-out ones are in neither."""
-    return split_known(scenario, session.episodes, teacher.evidence.fitted, seed)
 
 
 def identified_dir(workspace: Workspace, iteration: int) -> Path:
