@@ -133,7 +133,7 @@ class GnnConfig(Section):
         steps, finetune_steps: of training on those, and on the recorded ones; 0 leaves fine-tuning out.
     """
 
-    teacher: Literal["cmaes", "sysid", "mjx", "adam"] = "cmaes"
+    teacher: Literal["mjx", "cmaes", "sysid", "adam"] = "cmaes"
     teacher_budget: int | None = Field(default=None, ge=1)
     network: Literal["impulse", "fignet"] = "impulse"
     trajectories: int = Field(default=1_500, ge=1)

@@ -16,9 +16,9 @@ from rsr.config import TuneConfig
 from rsr.errors import ConfigError
 
 METHODS: dict[str, Search] = {
+    "mjx": search_mjx,
     "cmaes": search_cmaes,
     "sysid": search_sysid,
-    "mjx": search_mjx,
     "adam": search_adam,
 }
 DIFFERENTIATING: dict[str, Callable[..., Found]] = {"mjx": search_mjx, "adam": search_adam}

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from rsr.clash.learning import one_thread
+from rsr.clash.learning import reproducible
 from rsr.clash.presets import Preset
 from rsr.clash.surrogate import Surrogate, new_surrogate
 from rsr.randomness import derive_seed, generator
@@ -66,7 +66,7 @@ def _least(collide: Collider, recorded: RecordedStrikes, candidates: np.ndarray)
 
 def untrained_base(shape: Shape, recorded: RecordedStrikes, chosen: Preset, steps: int = 1000, seed: int = 0) -> Base:
     """Train a network on the recorded strikes alone, without any simulation before."""
-    with one_thread(derive_seed(seed, "from scratch")):
+    with reproducible(derive_seed(seed, "from scratch")):
         surrogate = new_surrogate(shape, chosen)
         nominal = np.tile(PARAMETERS.nominal, (len(recorded), 1))
         inputs = surrogate.inputs(surrogate.fixed_inputs(recorded.strikes), torch.as_tensor(nominal).float())

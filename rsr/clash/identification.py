@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rsr.clash.learning import one_thread
+from rsr.clash.learning import reproducible
 from rsr.clash.surrogate import Surrogate
 from rsr.randomness import derive_seed
 from rsr.scenarios.strike import PARAMETERS, RecordedStrikes
@@ -41,7 +41,7 @@ def identify(
     Args:
         ground_friction: keep this value, known from how blocks slid.
     """
-    with one_thread(derive_seed(seed, "identify")):
+    with reproducible(derive_seed(seed, "identify")):
         coordinates = (1.5 * torch.randn(_STARTS, 4)).requires_grad_(True)
         optimiser = torch.optim.Adam([coordinates], lr=_RATE)
         loss = _losses(surrogate, recorded)

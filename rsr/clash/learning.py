@@ -15,7 +15,7 @@ from rsr.clash.metric import Accuracy, accuracy
 from rsr.clash.presets import Preset
 from rsr.clash.surrogate import Surrogate, new_surrogate
 from rsr.progress import Advance, ignore
-from rsr.randomness import derive_seed, generator
+from rsr.randomness import derive_seed, generator, one_thread
 from rsr.scenarios.strike import Definition, Shape
 
 _HELD_OUT_SHARE, _HELD_OUT_MOST = 0.1, 5000
@@ -52,7 +52,7 @@ def distil(
     order = generator(seed, "held out").permutation(len(pairs))
     held_out = min(int(_HELD_OUT_SHARE * len(pairs)), _HELD_OUT_MOST)
     unseen, seen = pairs.take(order[:held_out]), pairs.take(order[held_out:])
-    with one_thread(derive_seed(seed, "surrogate")):
+    with reproducible(derive_seed(seed, "surrogate")):
         surrogate = new_surrogate(shape, chosen, definition)
         _train(surrogate, seen, chosen, advance)
     judged = (judge(surrogate, unseen.take(unseen.table_one == flag)) for flag in (True, False))
@@ -65,16 +65,11 @@ def judge(surrogate: Surrogate, pairs: Pairs) -> Accuracy:
 
 
 @contextmanager
-def one_thread(seed: int) -> Iterator[None]:
+def reproducible(seed: int) -> Iterator[None]:
     """Make torch deterministic for a while: one thread, its own random numbers."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            yield
-    finally:
-        torch.set_num_threads(threads)
+    with one_thread(), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield
 
 
 def _train(surrogate: Surrogate, pairs: Pairs, chosen: Preset, advance: Advance) -> None:

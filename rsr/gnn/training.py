@@ -19,11 +19,11 @@ from rsr.gnn.graph import Scenes
 from rsr.gnn.rigid import matrix
 from rsr.gnn.simulator import check_frame_time, predict
 from rsr.gnn.storage import new_network, save_network
-from rsr.gnn.training_record import Record, one_thread
+from rsr.gnn.training_record import Record
 from rsr.gnn.training_windows import Windows, disturbed, windows_of
 from rsr.gnn.trajectories import Trajectory
 from rsr.progress import Advance, ignore
-from rsr.randomness import generator
+from rsr.randomness import generator, one_thread
 
 _WARM_UP = 100
 _LOOKS = 20

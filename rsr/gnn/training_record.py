@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,17 +16,6 @@ from rsr.files import DAMAGED, read_arrays, write_arrays, write_text
 from rsr.gnn.contract import ContactNetwork
 
 _COLUMNS = "step,cpu_s,loss,held_out_position_mm,held_out_rotation_deg"
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Sums of floats depend on how many threads share them: equal bytes need one."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 @dataclass

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import platform
 import subprocess
+import sys
 import time
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
@@ -14,6 +16,7 @@ from typing import Any
 from rsr.errors import WorkspaceError
 from rsr.files import read_json, sha256, write_json
 from rsr.progress import Advance
+from rsr.randomness import one_thread
 from rsr.steps.table import TABLE, Step, StepTable
 from rsr.workspace import Workspace
 
@@ -45,7 +48,9 @@ def run_step(workspace: Workspace, name: str, iteration: int, advance: Advance, 
     inputs, outputs = step.inputs(workspace, iteration), step.outputs(workspace, iteration)
     _check_present(workspace, name, inputs, "Run the steps before it first: `dvc repro` does, in their order.")
     started_at, started_s = datetime.now(UTC), time.perf_counter()
-    step.load()(workspace, iteration, advance)
+    function = step.load()
+    with one_thread() if "torch" in sys.modules else nullcontext():  # the same bytes on any number of cores
+        function(workspace, iteration, advance)
     duration_s = time.perf_counter() - started_s
     _check_present(workspace, name, outputs, "The step ended without writing it: this is a bug of the step.")
     leave_receipt(workspace, step, iteration, started_at, duration_s)

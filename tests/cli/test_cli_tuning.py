@@ -124,4 +124,4 @@ def test_an_unknown_method_is_refused_with_all_that_there_are(strikes, tmp_path,
     _, sessions = strikes
     options = ["--scenario", "strike_square", "--sessions", str(sessions[0]), "--out", str(tmp_path / "out")]
     assert main(["calibrate", *options, "--method", "clahs"]) == FAILED
-    assert "expected one of cmaes, sysid, mjx, adam, clash, gnn" in capsys.readouterr().err
+    assert "expected one of mjx, cmaes, sysid, adam, clash, gnn" in capsys.readouterr().err

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rsr.calibration import Calibration, Prior, load_calibration, next_prior
 from rsr.clash import load_surrogate
-from rsr.clash.learning import one_thread
+from rsr.clash.learning import reproducible
 from rsr.clash.recordings import strikes_of
 from rsr.clash.surrogate import Surrogate
 from rsr.clash.tuning import tune
@@ -51,6 +51,6 @@ def adapt_to(
     shape = surrogate.shape
     recordings = strikes_of(scenario, sessions)
     before, earlier = predictor_in(previous, surrogate), known_in(previous, shape)
-    with one_thread(seed):  # whatever the machine's number of cores
+    with reproducible(seed):  # whatever the machine's number of cores
         tuned = tune(surrogate, recordings, fit, before, earlier, seed)
         return save_tuned(folder, scenario, tuned, prior)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rsr.clash import load_adapted
 from rsr.clash.hybrid import HybridStrikes
-from rsr.clash.learning import one_thread
+from rsr.clash.learning import reproducible
 from rsr.clash.planning import Plan, plan
 from rsr.files import write_json
 from rsr.progress import Advance
@@ -21,7 +21,7 @@ def aim(workspace: Workspace, iteration: int, advance: Advance) -> None:
     rollouts, count = HybridStrikes(model), clash_settings(config).targets
     seed = derive_seed(config.seed, iteration, "aim")
     planned = []
-    with one_thread(seed):  # thousands of small evaluations: threads would only wait for one another
+    with reproducible(seed):  # thousands of small evaluations: threads would only wait for one another
         for index, target in enumerate(rollouts(sample_strikes(model.shape, count, generator(seed, "targets")))):
             found = plan(model.shape, rollouts, target, seed=derive_seed(seed, index))
             planned.append(_described(found, target.tolist()))

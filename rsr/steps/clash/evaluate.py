@@ -9,7 +9,7 @@ import numpy as np
 from rsr.calibration import Calibration, load_calibration
 from rsr.clash import load_surrogate
 from rsr.clash.comparison import Comparison, compare, learning_curve, write_comparison
-from rsr.clash.learning import one_thread
+from rsr.clash.learning import reproducible
 from rsr.clash.methods import METHODS, NEEDS
 from rsr.clash.recordings import Recordings, strikes_of
 from rsr.clash.tuning import Figures, Predicted, joined
@@ -37,7 +37,7 @@ def evaluate(workspace: Workspace, iteration: int, advance: Advance) -> None:
     every = known if unseen is None else joined(known, unseen)
     seed = derive_seed(config.seed, iteration, "evaluate")
     # Strikes that nothing was fitted to judge; where there are none, each judges models fitted without it.
-    with one_thread(seed):
+    with reproducible(seed):
         found = compare({"default": surrogate}, every, _methods(workspace, iteration), len(known), seed, advance)
         curve = learning_curve(surrogate, every, seed=seed)
     judged = recordings.strikes if unseen is None else unseen
