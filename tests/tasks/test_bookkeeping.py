@@ -99,6 +99,7 @@ class TestAfterTheLoop:
         assert versions.git(finished_loop, "tag", "--list", "iter/*").split() == ["iter/001", "iter/002"]
         changed = versions.git(finished_loop, "show", "--stat=200", "--format=", "--name-only", "iter/002^{}").split()
         assert [name for name in changed if not name.startswith("iterations/002/")] == [
+            "curves.json",
             "data.dvc",
             "dvc.lock",
             "dvc.yaml",
