@@ -14,9 +14,10 @@ from _common import Figure, best_seconds_in_turn
 from rsr.clash import Surrogate, adapt, fit_sliding
 from rsr.clash.bases import grid_search
 from rsr.clash.hybrid import HybridStrikes
-from rsr.clash.planning import Rollouts, plan, turn_between
+from rsr.clash.planning import Rollouts, plan
 from rsr.randomness import generator
 from rsr.realities.strikes import TUNING_SEEDS, StrikeStandIn
+from rsr.scenarios.pushing.pose import wrapped
 from rsr.scenarios.strike import RecordedStrikes, Shape, Strikes, sample_strikes
 from rsr.simulators.strike_rollouts import FastRollout, PlainRollout
 from rsr.simulators.strikes import Collider
@@ -63,7 +64,7 @@ def carried_out(
     again = strike.take(np.zeros(REPEATS, int))
     rests = stand_in.strike(again, generator(seed, "carry out", number)).rest
     distance = np.linalg.norm(rests[:, :2] - target[:2], axis=1)
-    return float(distance.mean()), float(np.abs(turn_between(rests[:, 2], target[2])).mean())
+    return float(distance.mean()), float(np.abs(wrapped(rests[:, 2] - target[2])).mean())
 
 
 def planning_summary(name: str, rows: list[dict[str, float]]) -> dict[str, Figure]:

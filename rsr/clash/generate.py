@@ -7,14 +7,16 @@ from pathlib import Path
 
 import numpy as np
 
-from rsr.errors import ConfigError, WorkspaceError
-from rsr.files import DAMAGED, read_arrays, read_json, write_arrays, write_json
+from rsr.cards import claim, refused
+from rsr.errors import ConfigError
+from rsr.files import DAMAGED, read_arrays, read_json, write_arrays
 from rsr.progress import Advance, ignore
 from rsr.randomness import generator
 from rsr.scenarios.strike import PARAMETERS, Definition, Shape, Strikes, sample_strikes
 from rsr.simulators.strikes import Collider
 from rsr.spreading import is_spread, spread
 
+COMMAND = "rsr clash data"
 VERSION = 1
 SHARD = 5000
 PAIRS = 100_000
@@ -68,7 +70,7 @@ def generate_pairs(
             next_step="Ask for more.",
         )
     definition = Definition() if definition is None else definition
-    _claim(folder, _card(shape, definition, pairs, seed))
+    claim(folder, _card(shape, definition, pairs, seed), "strikes", COMMAND)
     shards = range(-(-pairs // SHARD))
     missing = [shard for shard in shards if _read(folder / f"shard-{shard:03d}.npz") is None]
     common = {"shape": shape, "definition": definition, "folder": folder.resolve(), "seed": seed}
@@ -99,10 +101,10 @@ def load_pairs(folder: Path) -> Pairs:
         card = read_json(folder / "card.json")
         shards = [_read(folder / f"shard-{shard:03d}.npz") for shard in range(-(-card["pairs"] // SHARD))]
     except DAMAGED as error:
-        raise _refused(folder, str(error), "a folder that `rsr clash data` made") from error
+        raise refused(folder, str(error), f"a folder that `{COMMAND}` made", COMMAND) from error
     whole = [shard for shard in shards if shard is not None]
     if len(whole) < len(shards):
-        raise _refused(folder, f"{len(whole)} whole shards of {len(shards)}", "all of them")
+        raise refused(folder, f"{len(whole)} whole shards of {len(shards)}", "all of them", COMMAND)
     columns = {name: np.concatenate([shard[name] for shard in whole]) for name in whole[0]}
     strikes = Strikes(*(columns.pop(name) for name in Strikes.__annotations__))
     return Pairs(strikes, **columns)
@@ -113,7 +115,7 @@ def load_shape_of(folder: Path) -> Shape:
     try:
         return shape_from(read_json(folder / "card.json")["shape"])
     except DAMAGED as error:
-        raise _refused(folder, str(error), "a folder that `rsr clash data` made") from error
+        raise refused(folder, str(error), f"a folder that `{COMMAND}` made", COMMAND) from error
 
 
 def load_definition_of(folder: Path) -> Definition:
@@ -121,7 +123,7 @@ def load_definition_of(folder: Path) -> Definition:
     try:
         return definition_from(read_json(folder / "card.json")["definition"])
     except DAMAGED as error:
-        raise _refused(folder, str(error), "a folder that `rsr clash data` made") from error
+        raise refused(folder, str(error), f"a folder that `{COMMAND}` made", COMMAND) from error
 
 
 def _simulate(shape: Shape, collide: Collider, count: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -176,28 +178,8 @@ def _card(shape: Shape, definition: Definition, pairs: int, seed: int) -> dict:
     }
 
 
-def _claim(folder: Path, card: dict) -> None:
-    """Write the card, or see that the one that is there says the same."""
-    path = folder / "card.json"
-    if not path.exists():
-        write_json(path, card)
-        return
-    try:
-        there = read_json(path)
-    except DAMAGED as error:
-        raise _refused(folder, f"a card.json that cannot be read: {error}", "that of these strikes") from error
-    other = [key for key in card if card[key] != there.get(key)]
-    if other:
-        raise _refused(folder, f"strikes with another {', '.join(other)}", "those that were asked for, or none")
-
-
 def _read(path: Path) -> dict[str, np.ndarray] | None:
     try:
         return read_arrays(path)
     except DAMAGED:
         return None
-
-
-def _refused(folder: Path, got: str, expected: str) -> WorkspaceError:
-    next_step = "Name another folder, or remove this one and run `rsr clash data` again."
-    return WorkspaceError(got=got, expected=expected, where=str(folder), next_step=next_step)

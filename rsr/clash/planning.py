@@ -10,6 +10,7 @@ import numpy as np
 from cmaes import CMA
 
 from rsr.randomness import derive_seed, generator
+from rsr.scenarios.pushing.pose import wrapped
 from rsr.scenarios.strike import ANGLE_RAD, SPEED_M_S, Shape, Strikes, strikes_at
 
 Rollouts = Callable[[Strikes], np.ndarray]
@@ -64,11 +65,7 @@ def plan(
 
 def cost(rests: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Squared distance plus tau times squared angle, [N]."""
-    return ((rests[:, :2] - target[:2]) ** 2).sum(axis=1) + TAU * turn_between(rests[:, 2], target[2]) ** 2
-
-
-def turn_between(one: np.ndarray, other: np.ndarray | float) -> np.ndarray:
-    return (one - other + np.pi) % (2 * np.pi) - np.pi
+    return ((rests[:, :2] - target[:2]) ** 2).sum(axis=1) + TAU * wrapped(rests[:, 2] - target[2]) ** 2
 
 
 Evaluate = Callable[[np.ndarray], np.ndarray]

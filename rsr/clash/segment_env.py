@@ -7,10 +7,10 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from stable_baselines3.common.vec_env import VecEnv
 
 from rsr.clash.planning import Rollouts
 from rsr.clash.segment import ACTIONS, OBSERVATIONS, Blocks, Outcome, SegmentTask
+from rsr.policies.joint_envs import JointVecEnv
 
 _LIMIT = 20.0
 
@@ -48,7 +48,7 @@ class SegmentEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         return self._task.observe(self._blocks)[0], float(outcome.reward[0]), ended, False, info
 
 
-class SegmentVecEnv(VecEnv):
+class SegmentVecEnv(JointVecEnv):
     """`count` blocks, struck together; `rollouts` is asked once a step."""
 
     def __init__(self, task: SegmentTask, rollouts: Rollouts, count: int, seed: int) -> None:
@@ -87,18 +87,6 @@ class SegmentVecEnv(VecEnv):
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
         self._rng = np.random.default_rng(seed)
         return [seed] * self.num_envs
-
-    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        return [getattr(self, attr_name)] * len(list(self._get_indices(indices)))
-
-    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        setattr(self, attr_name, value)
-
-    def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
-        raise NotImplementedError("the blocks are struck together: there is no method of a single one")
-
-    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
-        return [False] * len(list(self._get_indices(indices)))
 
 
 def strike(task: SegmentTask, rollouts: Rollouts, blocks: Blocks, actions: np.ndarray) -> Outcome:

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 from typing import Any, cast
 
 import numpy as np
-import torch
 from stable_baselines3 import SAC
 from stable_baselines3.common.callbacks import BaseCallback
 
@@ -19,7 +18,7 @@ from rsr.clash.sequence import Pushed
 from rsr.clash.strike_policy import StrikePolicy
 from rsr.policies import snapshots
 from rsr.progress import Advance, ignore
-from rsr.randomness import derive_seed
+from rsr.randomness import derive_seed, one_thread
 
 _LAYERS = ("latent_pi.0", "latent_pi.2", "mu")
 COLLAPSED = 0.5
@@ -106,11 +105,19 @@ def train_push(
 ) -> TrainedPush:
     """Train from scratch. Equal arguments give equal policies."""
     start_s = time.perf_counter()
-    torch.set_num_threads(1)  # small networks: a second thread costs more than it gives
-    envs = SegmentVecEnv(task, rollouts, settings.copies, derive_seed(seed, "segments"))
-    model = SAC(
+    judge = _Judge(task, rollouts, settings, derive_seed(seed, "judge"), advance)
+    with one_thread():  # small networks: a second thread costs more than it gives
+        _learner(task, rollouts, settings, seed).learn(settings.train_steps, judge)
+    layers = judge.best_layers
+    card = {"settings": asdict(settings) | {"hidden": list(settings.hidden)}, "seed": seed}
+    card |= {"checkpoints": [asdict(checked) for checked in judge.checkpoints]}
+    return TrainedPush(StrikePolicy(task, layers, card), tuple(judge.checkpoints), time.perf_counter() - start_s)
+
+
+def _learner(task: SegmentTask, rollouts: Rollouts, settings: PushSettings, seed: int) -> SAC:
+    return SAC(
         "MlpPolicy",
-        envs,
+        SegmentVecEnv(task, rollouts, settings.copies, derive_seed(seed, "segments")),
         train_freq=settings.rollout_steps,
         gradient_steps=settings.gradient_steps,
         batch_size=settings.batch_size,
@@ -123,12 +130,6 @@ def train_push(
         device="cpu",
         policy_kwargs={"net_arch": list(settings.hidden), "optimizer_kwargs": {"fused": True}},
     )
-    judge = _Judge(task, rollouts, settings, derive_seed(seed, "judge"), advance)
-    model.learn(settings.train_steps, judge)
-    layers = judge.best_layers
-    card = {"settings": asdict(settings) | {"hidden": list(settings.hidden)}, "seed": seed}
-    card |= {"checkpoints": [asdict(checked) for checked in judge.checkpoints]}
-    return TrainedPush(StrikePolicy(task, layers, card), tuple(judge.checkpoints), time.perf_counter() - start_s)
 
 
 def success_in(policy: StrikePolicy, rollouts: Rollouts, episodes: int, seed: int) -> tuple[float, float]:

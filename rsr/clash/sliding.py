@@ -7,6 +7,7 @@ straight, and distance and turn are integrals over the speed that remains, so a 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,10 +19,13 @@ from rsr.scenarios.strike.outline import rotated
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 _REFERENCE_M_S = 0.5
-_POSITION_STD_M, _TURN_STD_RAD = 0.01, 0.15
-_PRIOR = np.array([1.0, 0.5, 0.2, 0.2])
-"""Standard deviations about (friction 0.3, support 0.9, none, none); the first two of logarithms."""
-_START = np.array([np.log(0.3), np.log(0.9), 0.0, 0.0])
+_USUAL = np.array([np.log(0.35), np.log(0.8), 0.07, 0.6])
+_SPREAD = np.array([0.7, 0.15, 0.1, 0.3])
+"""What is known of (friction, support, rate, lead) before any slide, the first two as logarithms. Learnt on the tuning
+stand-ins, and more than twice as wide as they differ, friction apart."""
+_FAR_SHARE, _ASIDE_SHARE, _TURN_SHARE = 0.08, 0.03, 0.12
+_PLACE_STD_M, _TURN_STD_RAD = 0.001, 0.05
+"""How slides differ from their mean: by shares of how far they went, more along the path than across it, and a rest."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,8 @@ class SlidingModel:
         friction: with the table, at a speed of 0.5 m/s.
         support: radius at which friction against turning acts, in radii of gyration.
         rate: friction grows with speed to this power.
-        deflection: the path bends by this angle, in rad, where the block turns much; the load is on the leading edge.
+        deflection: the path bends by this angle, in rad, where the block turns much; the load is on the leading edge,
+            the more so the higher the friction, which is why a lead is fitted, in units of that.
     """
 
     gyration_m: float
@@ -57,17 +62,36 @@ def fit_sliding(shape: Shape, recorded: RecordedStrikes) -> SlidingModel | None:
     rest = recorded.rest
     if rest is None:
         return None
-    weights = 1 / np.array([_POSITION_STD_M, _POSITION_STD_M, _TURN_STD_RAD])
+    weigh = _weighing(rest)
 
     def model(coordinates: np.ndarray) -> SlidingModel:
-        friction, support = np.exp(coordinates[:2])
-        return SlidingModel(shape.gyration_m, float(friction), float(support), *map(float, coordinates[2:]))
+        friction, support = map(float, np.exp(coordinates[:2]))
+        rate, lead = map(float, coordinates[2:])
+        return SlidingModel(shape.gyration_m, friction, support, rate, -lead * friction)
 
     def residuals(coordinates: np.ndarray) -> np.ndarray:
-        missed = (model(coordinates)(recorded.after) - rest) * weights
-        return np.concatenate([missed.ravel(), (coordinates - _START) / _PRIOR])
+        missed = weigh(model(coordinates)(recorded.after) - rest)
+        return np.concatenate([missed.ravel(), (coordinates - _USUAL) / _SPREAD])
 
-    return model(least_squares(residuals, _START, loss="soft_l1").x)
+    return model(least_squares(residuals, _USUAL, loss="soft_l1").x)
+
+
+def _weighing(rest: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """Make the function from what a model missed [N, 3] to standard deviations: along the path, across it, turn.
+
+    Friction differs from strike to strike by shares, so a long slide tells no more of it than a short one.
+    """
+    far = np.linalg.norm(rest[:, :2], axis=1)
+    along = rest[:, :2] / np.maximum(far, 1e-6)[:, None]
+    across = np.column_stack([-along[:, 1], along[:, 0]])
+    path_m = np.hypot(_PLACE_STD_M, np.outer(far, [_FAR_SHARE, _ASIDE_SHARE]))
+    turn_rad = np.hypot(_TURN_STD_RAD, _TURN_SHARE * rest[:, 2])
+
+    def weigh(missed: np.ndarray) -> np.ndarray:
+        placed = np.column_stack([(missed[:, :2] * direction).sum(axis=1) for direction in (along, across)])
+        return np.column_stack([placed / path_m, missed[:, 2] / turn_rad])
+
+    return weigh
 
 
 def _integrals(ratio: np.ndarray, support: float) -> tuple[np.ndarray, np.ndarray]:

@@ -10,11 +10,11 @@ import numpy as np
 from rsr.clash.adaptation import Adapted, adapt
 from rsr.clash.comparison import splits
 from rsr.clash.metric import TOLERANCE, relative_errors
-from rsr.clash.planning import turn_between
 from rsr.clash.recordings import Recordings
 from rsr.clash.sliding import SlidingModel
 from rsr.clash.surrogate import Surrogate
 from rsr.errors import CalibrationError
+from rsr.scenarios.pushing.pose import wrapped
 from rsr.scenarios.strike import PARAMETERS, RecordedStrikes, Shape, Strikes
 
 
@@ -88,7 +88,7 @@ class Predicted:
             median_error=float(np.median(errors)),
             velocity_m_s=_rms(missed),
             gap_m=_rms((self.rest - rest)[:, :2]),
-            turn_rad=float(np.sqrt(np.mean(turn_between(self.rest[:, 2], rest[:, 2]) ** 2))),
+            turn_rad=float(np.sqrt(np.mean(wrapped(self.rest[:, 2] - rest[:, 2]) ** 2))),
             strikes=len(errors),
         )
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 from rich.markup import escape
 from tyro.conf import Positional, arg
 
+from rsr.cli.located import at_least_one
 from rsr.cli.screen import hint, say, show
-from rsr.errors import ConfigError
 
 if TYPE_CHECKING:
     from rsr.reports.session import SessionPage
@@ -41,13 +41,7 @@ def check(
         json: also write everything to this file.
         sidecar: store what was found of the clocks beside each session, which itself stays as it is.
     """
-    if not sessions:
-        raise ConfigError(
-            got="no session",
-            expected="at least one folder of a stored session",
-            where="command line",
-            next_step="Name them, e.g. data/push_cube/session-001.",
-        )
+    at_least_one(sessions)
     from rsr.reports.session import examine_session, known_prints, page_document
 
     others = known_prints(sessions)

@@ -13,6 +13,7 @@ from tyro.conf import arg
 from rsr import progress
 from rsr.cli.comparing import compare_methods
 from rsr.cli.judging import figures_of, show_figures
+from rsr.cli.located import at_least_one
 from rsr.cli.screen import say, show
 from rsr.errors import ConfigError
 
@@ -121,21 +122,11 @@ def evaluate(
     return 0
 
 
-def _at_least_one(sessions: Sequence[Path]) -> None:
-    if not sessions:
-        raise ConfigError(
-            got="no session",
-            expected="at least one folder of a stored session",
-            where="command line",
-            next_step="Name them, e.g. data/push_cube/session-001.",
-        )
-
-
 def read_sessions(scenario: Scenario, folders: Sequence[Path]) -> tuple[Session, ...]:
     """Read sessions and make sure that the scenario can use them."""
     from rsr.sessions import check_session, read_session
 
-    _at_least_one(folders)
+    at_least_one(folders)
     sessions = tuple(read_session(folder) for folder in folders)
     for session in sessions:
         check_session(session, scenario.channels)

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
 from rsr.errors import ConfigError
+from rsr.gnn.laws import Laws
 
 GRAVITY_M_S2 = 9.81
 _FLAT = 1e-6
@@ -99,6 +100,8 @@ class World:
     bodies: tuple[Body, ...]
     floor: bool = True
     gravity_m_s2: float = GRAVITY_M_S2
+    laws: Laws | None = None
+    """Of its contacts, where they are known; networks that are told laws obey their own elsewhere."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bodies", tuple(self.bodies))

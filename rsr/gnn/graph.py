@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from rsr.gnn.bodies import Body, Mesh, World
+from rsr.gnn.laws import NUMBERS
 
 _SAME_PLANE = 1e-6
 """How far normals of one flat side may differ."""
@@ -49,6 +50,8 @@ class Scenes:
     """[N], whether there is a floor under the body."""
     gravity_m_s2: Tensor
     """[N]"""
+    laws: Tensor
+    """[N, 2, 8], coordinates of the laws of a body's contacts with the floor and with others; NaN where not known."""
     pairs: Tensor
     """[M, 2], bodies of one world that may touch, the lower row first."""
     starts: Tensor
@@ -95,7 +98,7 @@ class Scenes:
 
 _BODY_TABLES = (
     *("masses_kg", "inertias_kg_m2", "vertices_m", "real", "normals", "offsets_m"),
-    *("faces", "real_faces", "edges", "real_edges", "radii_m", "floor", "gravity_m_s2"),
+    *("faces", "real_faces", "edges", "real_edges", "radii_m", "floor", "gravity_m_s2", "laws"),
 )
 
 
@@ -117,6 +120,7 @@ def scenes_of(worlds: Sequence[World], dtype: torch.dtype = torch.float32) -> Sc
         **_mesh_tables(bodies, real),
         floor=torch.as_tensor([worlds[index].floor for index in each]),
         gravity_m_s2=real([worlds[index].gravity_m_s2 for index in each]),
+        laws=real([_laws(world) for world in worlds])[torch.as_tensor(each)],
         pairs=torch.as_tensor(np.concatenate(pairs).astype(int)),
         starts=torch.as_tensor(starts),
         pair_starts=torch.as_tensor(np.concatenate([[0], np.cumsum([len(rows) for rows in pairs])]).astype(int)),
@@ -132,6 +136,10 @@ def flat_sides(mesh: Mesh) -> tuple[np.ndarray, np.ndarray]:
     first = same.argmax(1)
     chosen, side = np.unique(first, return_inverse=True)
     return side, chosen
+
+
+def _laws(world: World) -> np.ndarray:
+    return np.full((2, len(NUMBERS)), np.nan) if world.laws is None else world.laws.coordinates
 
 
 def _mesh_tables(bodies: Sequence[Body], real: Callable[[object], Tensor]) -> dict[str, Tensor]:

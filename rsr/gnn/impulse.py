@@ -7,17 +7,22 @@ sliding direction, so turning a scene turns its motion.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import copy
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
 
+from rsr.errors import ConfigError
 from rsr.gnn.contract import ContactNetwork, State
 from rsr.gnn.detection import Contacts, detect
 from rsr.gnn.graph import Scenes
+from rsr.gnn.laws import NUMBERS, Laws
 from rsr.gnn.rigid import cross, matrix, turned
 
-_FEATURES = 13
+_UNCHANGED = 9
+"""Features of a contact that no impulse of the frame changes; the others do."""
+_FEATURES = _UNCHANGED + 4
 _OUTPUTS = 4
 _TINY = 1e-8
 """Under the root of a sliding speed, m2/s2."""
@@ -32,12 +37,14 @@ class ImpulseSettings:
         width: of the hidden states.
         rounds: how often the impulses of a frame are corrected, each round by weights of its own.
         margin_m: contacts farther apart do not exist; should exceed what a body moves in a frame.
+        laws: whether it is told which laws contacts obey.
     """
 
     dt_s: float = 1 / 60
     width: int = 48
     rounds: int = 4
     margin_m: float = 0.035
+    laws: bool = False
 
 
 class ImpulseNetwork(ContactNetwork):
@@ -48,7 +55,44 @@ class ImpulseNetwork(ContactNetwork):
     def __init__(self, settings: ImpulseSettings | None = None) -> None:
         super().__init__()
         self.settings: ImpulseSettings = settings or ImpulseSettings()
-        self.rounds = nn.ModuleList(_Round(self.settings.width) for _ in range(self.settings.rounds))
+        told = len(NUMBERS) if self.settings.laws else 0
+        self.rounds = nn.ModuleList(_Round(self.settings.width, told) for _ in range(self.settings.rounds))
+        if told:
+            self.register_buffer("laws", torch.zeros(2, told))
+
+    def obeying(self, laws: Laws) -> ImpulseNetwork:
+        """A copy that obeys these laws wherever a world says none of its own."""
+        if not self.settings.laws:
+            raise ConfigError(
+                got="a network that knows one contact law only",
+                expected="one that was taught by trajectories under many",
+                where="contact laws of a network",
+                next_step="Train it on `rsr gnn data` without --teacher.",
+            )
+        told = copy.deepcopy(self)
+        told.laws.copy_(torch.as_tensor(laws.coordinates))
+        return told
+
+    def widened(self) -> ImpulseNetwork:
+        """A copy that is told laws and does not heed them yet: to go on training where laws differ."""
+        wide = ImpulseNetwork(replace(self.settings, laws=True))
+        weights = wide.state_dict()
+        for name, value in self.state_dict().items():
+            if value.shape != weights[name].shape:
+                value = torch.cat(
+                    [value[:, :_UNCHANGED], value.new_zeros(len(value), len(NUMBERS)), value[:, _UNCHANGED:]], 1
+                )
+            weights[name] = value
+        wide.load_state_dict(weights)
+        return wide
+
+    def _told(self, scenes: Scenes, contacts: Contacts) -> Tensor:
+        """Features [C, 8] of the law that each contact obeys, or [C, 0]."""
+        if not self.settings.laws:
+            return contacts.gaps_m.new_zeros(len(contacts.first), 0)
+        between = (contacts.second < len(scenes.laws)).long()
+        known = scenes.laws[contacts.first, between]
+        return torch.where(known.isnan(), self.laws[between], known)
 
     def forward(self, scenes: Scenes, state: State, forces_n: Tensor | None = None) -> State:
         dt_s, margin_m = self.settings.dt_s, self.settings.margin_m
@@ -60,7 +104,7 @@ class ImpulseNetwork(ContactNetwork):
         if forces_n is not None:
             pull = pull + forces_n / scenes.masses_kg[:, None]
         velocities, spins = state.velocities_m_s + dt_s * pull, state.spins_rad_s
-        fixed = frame.seen(state, dt_s)
+        fixed = torch.cat([frame.seen(state, dt_s), self._told(scenes, contacts)], dim=1)
         normal = torch.zeros_like(contacts.gaps_m)
         at_contact = fixed.new_zeros(len(normal), self.settings.width)
         at_body = fixed.new_zeros(len(turns) + 1, self.settings.width)
@@ -79,10 +123,10 @@ class ImpulseNetwork(ContactNetwork):
 class _Round(nn.Module):
     """One correction: contacts read the bodies they join, then bodies read their contacts."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, told: int) -> None:
         super().__init__()
         self.contact = nn.Sequential(
-            *(nn.Linear(_FEATURES + 3 * width, width), nn.SiLU()),
+            *(nn.Linear(_FEATURES + told + 3 * width, width), nn.SiLU()),
             *(nn.Linear(width, width), nn.SiLU(), nn.Linear(width, width + _OUTPUTS)),
         )
         self.body = nn.Sequential(nn.Linear(2 * width + 1, width), nn.SiLU(), nn.Linear(width, width))

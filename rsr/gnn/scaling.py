@@ -5,23 +5,26 @@ from __future__ import annotations
 import hashlib
 import json
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import mujoco
 import numpy as np
 
-from rsr.errors import CalibrationError, ConfigError, SessionError, WorkspaceError
+from rsr.cards import claim, refused
+from rsr.errors import CalibrationError, ConfigError, SessionError
 from rsr.files import DAMAGED, read_json, sha256, write_json
 from rsr.gnn.bodies import World
+from rsr.gnn.laws import Laws, sample_laws
 from rsr.gnn.rotations import turned
 from rsr.gnn.scenes import LEAD_FRAMES, cube_world, sample_bowling, sample_push, varied_world
-from rsr.gnn.teacher import THREADS, Job, simulate, teacher_model
+from rsr.gnn.teacher import THREADS, Job, simulate, teacher_model, with_laws
 from rsr.gnn.trajectories import Trajectory, load_trajectories, save_trajectories
 from rsr.progress import Advance, ignore
 from rsr.randomness import generator
 from rsr.scenarios.two_cubes import ContactParameters
 
+COMMAND = "rsr gnn data"
 VERSION = 1
 SHARD = 250
 FRAMES = 30
@@ -58,7 +61,7 @@ class Scaling:
 
 
 def generate_trajectories(
-    contact: ContactParameters,
+    contact: ContactParameters | None,
     folder: Path,
     trajectories: int,
     scaling: Scaling | None = None,
@@ -66,7 +69,11 @@ def generate_trajectories(
     advance: Advance = ignore,
     threads: int = THREADS,
 ) -> Path:
-    """Fill a folder with shards of teacher trajectories; shards that are whole already are kept."""
+    """Fill a folder with shards of teacher trajectories; shards that are whole already are kept.
+
+    Args:
+        contact: of the teacher; None lets every trajectory obey laws of its own, which it then carries.
+    """
     if trajectories < 1:
         raise ConfigError(
             got=f"{trajectories} trajectories",
@@ -76,7 +83,7 @@ def generate_trajectories(
         )
     scaling = Scaling() if scaling is None else scaling
     card = _card(contact, scaling, trajectories, seed)
-    _claim(folder, card)
+    claim(folder, card, "trajectories", COMMAND)
     shards = range(-(-trajectories // SHARD))
     for shard in shards:
         path = folder / _shard_name(shard)
@@ -95,14 +102,16 @@ def load_scaled(folder: Path) -> list[Trajectory]:
         card, sums = read_json(folder / "card.json"), read_json(folder / "sums.json")
         expected = [_shard_name(shard) for shard in range(-(-card["trajectories"] // SHARD))]
     except DAMAGED as error:
-        raise _refused(folder, str(error), "a folder that `rsr gnn data` finished") from error
+        raise refused(folder, str(error), f"a folder that `{COMMAND}` finished", COMMAND) from error
     whole = [name for name in expected if (folder / name).is_file() and sha256(folder / name) == sums.get(name)]
     if len(whole) < len(expected):
-        raise _refused(folder, f"{len(whole)} whole shards of {len(expected)}", "all of them")
+        raise refused(folder, f"{len(whole)} whole shards of {len(expected)}", "all of them", COMMAND)
     return [trajectory for name in whole for trajectory in load_trajectories(folder / name)]
 
 
-def _drawn(contact: ContactParameters, scaling: Scaling, seed: int, numbers: range, threads: int) -> list[Trajectory]:
+def _drawn(
+    contact: ContactParameters | None, scaling: Scaling, seed: int, numbers: range, threads: int
+) -> list[Trajectory]:
     """Every trajectory is drawn from its own number, so that neither shards nor threads change it."""
     equal = None if scaling.kind == "varied" else _compiled(cube_world(scaling.bodies), contact)
 
@@ -123,11 +132,13 @@ def _drawn(contact: ContactParameters, scaling: Scaling, seed: int, numbers: ran
 
 
 def _attempt(
-    contact: ContactParameters, scaling: Scaling, equal: _Compiled | None, seed: int, number: int, attempt: int
+    contact: ContactParameters | None, scaling: Scaling, equal: _Compiled | None, seed: int, number: int, attempt: int
 ) -> Trajectory:
     rng = generator(seed, "gnn", scaling.kind, number, attempt)
     if equal is None:
         equal = _compiled(varied_world(rng, int(rng.integers(2, scaling.bodies + 1))), contact)
+    if contact is None:
+        equal = equal.under(sample_laws(rng))
     if scaling.kind == "bowling":
         scene = sample_bowling(equal.world, rng)
     else:
@@ -141,6 +152,9 @@ class _Compiled:
     world: World
     model: mujoco.MjModel
 
+    def under(self, laws: Laws) -> _Compiled:
+        return _Compiled(replace(self.world, laws=laws), with_laws(self.model, laws))
+
     def overlap(self, poses: np.ndarray) -> bool:
         data = mujoco.MjData(self.model)
         data.qpos = poses.ravel()
@@ -149,8 +163,8 @@ class _Compiled:
         return bool((data.contact.dist < -_OVERLAP_M).any())
 
 
-def _compiled(world: World, contact: ContactParameters) -> _Compiled:
-    return _Compiled(world, teacher_model(world, contact))
+def _compiled(world: World, contact: ContactParameters | None) -> _Compiled:
+    return _Compiled(world, teacher_model(world, contact or ContactParameters()))
 
 
 def _is_planar(trajectory: Trajectory) -> bool:
@@ -160,32 +174,19 @@ def _is_planar(trajectory: Trajectory) -> bool:
     return bool(up.min() > np.cos(_STEEPEST_RAD) and speed.max() < _FASTEST_M_S)
 
 
-def _card(contact: ContactParameters, scaling: Scaling, trajectories: int, seed: int) -> dict:
+def _card(contact: ContactParameters | None, scaling: Scaling, trajectories: int, seed: int) -> dict:
     settings = {
         "version": VERSION,
         "trajectories": trajectories,
         "seed": seed,
         "scaling": asdict(scaling),
-        "contact": {"mu": contact.mu, "solimp": list(contact.solimp), "solref": list(contact.solref)},
+        "contact": "any"
+        if contact is None
+        else {"mu": contact.mu, "solimp": list(contact.solimp), "solref": list(contact.solref)},
         "mujoco": mujoco.__version__,
     }
     text = json.dumps(settings, sort_keys=True)
     return settings | {"settings_sha256": hashlib.sha256(text.encode()).hexdigest()}
-
-
-def _claim(folder: Path, card: dict) -> None:
-    """Write the card, or see that the one that is there says the same."""
-    path = folder / "card.json"
-    if not path.exists():
-        write_json(path, card)
-        return
-    try:
-        there = read_json(path)
-    except DAMAGED as error:
-        raise _refused(folder, f"a card.json that cannot be read: {error}", "that of these trajectories") from error
-    other = [key for key in card if card[key] != there.get(key) and key != "settings_sha256"]
-    if other:
-        raise _refused(folder, f"trajectories with another {', '.join(other)}", "those that were asked for, or none")
 
 
 def _is_whole(path: Path) -> bool:
@@ -199,8 +200,3 @@ def _is_whole(path: Path) -> bool:
 
 def _shard_name(shard: int) -> str:
     return f"shard-{shard:03d}.npz"
-
-
-def _refused(folder: Path, got: str, expected: str) -> WorkspaceError:
-    next_step = "Name another folder, or remove this one and run `rsr gnn data` again."
-    return WorkspaceError(got=got, expected=expected, where=str(folder), next_step=next_step)

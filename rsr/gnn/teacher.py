@@ -13,6 +13,7 @@ from mujoco import rollout as mujoco_rollout
 
 from rsr.errors import ScenarioError
 from rsr.gnn.bodies import Body, World
+from rsr.gnn.laws import Laws
 from rsr.gnn.rotations import conjugate, product, rotation_vector, turned
 from rsr.scenarios.two_cubes import FRAME_S, Block, ContactParameters, scene_xml
 
@@ -119,6 +120,17 @@ def with_contact(model: mujoco.MjModel, contact: ContactParameters) -> mujoco.Mj
     changed.pair_friction[:, :2] = contact.mu
     changed.pair_solimp[:] = contact.solimp
     changed.pair_solref[:] = contact.solref
+    return changed
+
+
+def with_laws(model: mujoco.MjModel, laws: Laws) -> mujoco.MjModel:
+    """A copy of a model whose contacts with the floor obey other laws than those between bodies."""
+    changed = with_contact(model, laws.bodies)
+    types = model.geom_type[np.stack([model.pair_geom1, model.pair_geom2])]
+    on_floor = (types == int(mujoco.mjtGeom.mjGEOM_PLANE)).any(axis=0)
+    changed.pair_friction[on_floor, :2] = laws.floor.mu
+    changed.pair_solimp[on_floor] = laws.floor.solimp
+    changed.pair_solref[on_floor] = laws.floor.solref
     return changed
 
 

@@ -94,7 +94,8 @@ def train_network(
     """
     settings = settings or TrainingSettings()
     windows = windows_of(trajectories, settings.unroll)
-    network = new_network(settings.network, seed, dt_s=windows.dt_s)
+    told = {"laws": True} if windows.laws_known and settings.network == "impulse" else {}
+    network = new_network(settings.network, seed, dt_s=windows.dt_s, **told)
     return _trained(network, windows, settings, seed, advance, held_out, folder)
 
 

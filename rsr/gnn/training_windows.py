@@ -39,8 +39,14 @@ class Windows:
     @property
     def fingerprint(self) -> str:
         """Equal for equal data."""
-        tables = (self.poses, self.lengths, self.scenes.masses_kg, self.scenes.inertias_kg_m2, self.scenes.vertices_m)
+        scenes = self.scenes
+        tables = (self.poses, self.lengths, scenes.masses_kg, scenes.inertias_kg_m2, scenes.vertices_m, scenes.laws)
         return hashlib.sha256(b"".join(table.numpy().tobytes() for table in tables)).hexdigest()
+
+    @property
+    def laws_known(self) -> bool:
+        """Whether every trajectory says under which contact laws it came about."""
+        return not bool(self.scenes.laws.isnan().any())
 
     def draw(self, rng: np.random.Generator, count: int, unroll: int) -> tuple[Tensor, Tensor]:
         """Draw trajectories [count] and frames [count] from which `unroll` more follow."""

@@ -16,6 +16,7 @@ import numpy as np
 from rsr.errors import SessionError
 from rsr.files import DAMAGED, read_arrays, write_arrays
 from rsr.gnn.bodies import Body, Mesh, World
+from rsr.gnn.laws import NUMBERS, Laws
 from rsr.scenarios.two_cubes import FRAME_S
 
 GIVEN_FRAMES = 2
@@ -23,6 +24,8 @@ GIVEN_FRAMES = 2
 FEWEST_FRAMES = GIVEN_FRAMES + 1
 
 _VERSION = 1
+_UNKNOWN = np.full((2, len(NUMBERS)), np.nan)
+"""Laws of a world that says none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +104,8 @@ def save_trajectories(trajectories: Sequence[Trajectory], path: Path) -> None:
         "vertices_m": _joined([mesh.vertices_m for mesh in shapes], 3),
         "face_corners": _joined([mesh.faces for mesh in shapes], 3).astype(int),
     }
+    if any(world.laws is not None for world in worlds):
+        arrays["laws"] = np.array([_UNKNOWN if world.laws is None else world.laws.coordinates for world in worlds])
     write_arrays(path, arrays)
 
 
@@ -129,10 +134,11 @@ def _trajectories(arrays: dict[str, np.ndarray]) -> list[Trajectory]:
     )
     bodies = [Body(name, shapes[mesh], mass, inertia) for name, mesh, mass, inertia in columns]
     ends = np.cumsum(arrays["bodies"])
+    laws = arrays.get("laws", np.broadcast_to(_UNKNOWN, (len(ends), *_UNKNOWN.shape)))
     worlds = [
-        World(tuple(bodies[end - count : end]), floor, gravity)
-        for end, count, floor, gravity in zip(
-            ends, arrays["bodies"], arrays["floor"].tolist(), arrays["gravity_m_s2"].tolist(), strict=True
+        World(tuple(bodies[end - count : end]), floor, gravity, None if np.isnan(law).any() else Laws.at(law))
+        for end, count, floor, gravity, law in zip(
+            ends, arrays["bodies"], arrays["floor"].tolist(), arrays["gravity_m_s2"].tolist(), laws, strict=True
         )
     ]
     rows = _cut(arrays["poses"], arrays["frames"] * arrays["bodies"])

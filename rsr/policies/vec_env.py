@@ -8,10 +8,11 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
+from stable_baselines3.common.vec_env import VecEnvWrapper
 
 from rsr.policies import tool_plane
 from rsr.policies.env import action_space, observation_space
+from rsr.policies.joint_envs import JointVecEnv
 from rsr.policies.world import MeasurementNoise, World
 from rsr.scenarios import Scenario, task_of
 from rsr.scenarios.pushing.arm import ACTION_SIZE
@@ -20,7 +21,7 @@ Bonus = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 """Extra reward of transitions: (observation [B, n], action [B, 6], next observation [B, n]) -> [B]."""
 
 
-class PushVecEnv(VecEnv):
+class PushVecEnv(JointVecEnv):
     """`count` copies of a pushing scene with six joint displacements as action.
 
     Args:
@@ -129,18 +130,6 @@ class PushVecEnv(VecEnv):
         self._rng = np.random.default_rng(seed)
         self._noise = MeasurementNoise(self._scenario, self._rng) if self._noise else None
         return [seed] * self.num_envs
-
-    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        return [getattr(self, attr_name)] * len(list(self._get_indices(indices)))
-
-    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        setattr(self, attr_name, value)
-
-    def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
-        raise NotImplementedError("the copies share one world: there is no method of a single copy")
-
-    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
-        return [False] * len(list(self._get_indices(indices)))
 
 
 class ToolPlaneVecEnv(VecEnvWrapper):

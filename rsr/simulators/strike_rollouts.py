@@ -8,9 +8,10 @@ import mujoco
 import numpy as np
 from mujoco.batch import Batch
 
+from rsr.scenarios.pushing.pose import yaw_of
 from rsr.scenarios.strike import Definition, Shape, Strikes, scene_xml
 from rsr.scenarios.strike.outline import rotated
-from rsr.simulators.strikes import Collider, SettledHeights, set_parameters, yaw_of
+from rsr.simulators.strikes import Collider, SettledHeights, set_parameters
 
 APPROACH_M = 0.03
 COARSE_STEP_S = 0.002

@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 from mujoco.batch import Batch
 
+from rsr.scenarios.pushing.pose import wrapped, yaw_of
 from rsr.scenarios.strike import PARAMETERS, Definition, Shape, Strikes, scene_xml
 from rsr.scenarios.strike.outline import rotated
 
@@ -64,7 +65,7 @@ class Collider:
     def _some(self, strikes: Strikes, params: np.ndarray, phase: np.ndarray) -> Impacts:
         start = self._place(strikes, params, phase)
         touched_s, parted_s, state = self._until_parted(len(strikes))
-        turned = np.angle(np.exp(1j * (yaw_of(state[:, 3:7]) - strikes.yaw_rad)))
+        turned = wrapped(yaw_of(state[:, 3:7]) - strikes.yaw_rad)
         moved = np.column_stack([rotated(state[:, :2] - start, -strikes.yaw_rad), turned])
         after = np.column_stack([rotated(state[:, 8:10], -strikes.yaw_rad), state[:, 8 + _BLOCK_TURN]])
         return Impacts(after, moved, parted_s - touched_s, np.isfinite(parted_s))
@@ -131,9 +132,3 @@ def set_parameters(model: mujoco.MjModel, params: np.ndarray) -> None:
         index = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_PAIR, name)
         if index >= 0:
             model.pair_friction[index, :2], model.pair_solref[index, 1] = friction, ratio
-
-
-def yaw_of(quaternion: np.ndarray) -> np.ndarray:
-    """Turn about z, rad, of quaternions (w, x, y, z) [N, 4]."""
-    w, x, y, z = quaternion.T
-    return np.arctan2(2 * (w * z + x * y), 1 - 2 * (y**2 + z**2))

@@ -7,9 +7,10 @@ import pytest
 
 from rsr.clash import SlidingModel, adapt, fit_sliding
 from rsr.clash.hybrid import HybridStrikes, mujoco_slide
-from rsr.clash.planning import plan, turn_between
+from rsr.clash.planning import plan
 from rsr.errors import CalibrationError
 from rsr.realities.strikes import StrikeStandIn
+from rsr.scenarios.pushing.pose import wrapped
 from rsr.scenarios.strike import RecordedStrikes, sample_strikes
 
 
@@ -58,7 +59,7 @@ def test_identified_sliding_predicts_turns_better_than_mujoco(model, recorded):
     """Torsional friction, which the paper names as unsolved: same velocities, two slides."""
     others = recorded.take(slice(10, None))
     errors = {
-        name: np.abs(turn_between(slide(others.after)[:, 2], others.rest[:, 2]))
+        name: np.abs(wrapped(slide(others.after)[:, 2] - others.rest[:, 2]))
         for name, slide in (("identified", model.sliding), ("mujoco", mujoco_slide(model)))
     }
     assert errors["identified"].mean() < 0.7 * errors["mujoco"].mean()
@@ -89,7 +90,7 @@ def test_plans_reach_targets_that_can_be_reached(model, square, method):
     target = hybrid(sample_strikes(square, 1, np.random.default_rng(2)))[0]
     found = plan(square, hybrid, target, method=method, population=24, seed=1)
     assert np.linalg.norm(found.expected[:2] - target[:2]) < 0.005
-    assert abs(turn_between(found.expected[2], target[2])) < 0.1
+    assert abs(wrapped(found.expected[2] - target[2])) < 0.1
     assert hybrid(found.strike)[0] == pytest.approx(found.expected, abs=1e-6)
     again = plan(square, hybrid, target, method=method, population=24, seed=1)
     assert again.cost == found.cost
