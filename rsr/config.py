@@ -72,7 +72,7 @@ class InfoGapConfig(Section):
     metric: Literal["saturating", "clipped", "euclidean"] = "saturating"
     order: Literal[1, 2] = 1
     estimator: Literal["kde", "gaussian", "knn", "conditional"] = "kde"
-    kappa: float = Field(default=0.4, ge=0)
+    kappa: float = Field(default=0.2, ge=0)
     weight: float = Field(default=1.0, ge=0)
     skew: float = Field(default=0.05, gt=0, lt=1)
     transitions: int = Field(default=1_000, ge=100)

@@ -40,7 +40,7 @@ class RewardSettings:
     metric: str = "saturating"
     order: Order = 1
     estimator: str = "kde"
-    kappa: float = 0.4
+    kappa: float = 0.2
     literal_weight: float = 1.0
     skew: float = 0.05
     bound: float = 5.0
