@@ -21,8 +21,8 @@ class LabVisit(BaseModel):
     mapping: Path | None = Field(None, description="file that says which columns are which channels, if there is one")
     method: Literal["mjx", "cmaes", "sysid", "adam"] | None = Field(
         None,
-        description="how to fit the simulator, from the next iteration that is planned; an iteration whose session was "
-        "asked for keeps its settings. Empty, here and below: as params.yaml says",
+        description="how to fit the simulator to this visit's session, and from then on. Empty, here and below: as "
+        "params.yaml says",
     )
     fit_episodes: int | None = Field(None, ge=1, description="episodes to fit; the others judge the fit")
     train_steps: int | None = Field(None, ge=1, description="environment steps of the retraining")

@@ -8,7 +8,7 @@ from typing import Any
 from prefect import get_run_logger, task
 from prefect.cache_policies import NO_CACHE
 
-from rsr.config import dump_config, parse_config
+from rsr.config import dump_config, load_config, parse_config
 from rsr.steps import answer, approval
 from rsr.workspace import Workspace
 from tasks.inbox import tell_of
@@ -18,15 +18,23 @@ _PLAIN: dict[str, Any] = {"cache_policy": NO_CACHE, "persist_result": False}
 
 @task(name="choose", **_PLAIN)
 def choose(workspace: str, method: str | None, fit_episodes: int | None, train_steps: int | None) -> None:
-    """Write what was chosen into the settings of the iterations to come; those that are planned keep theirs."""
+    """Write what was chosen into the settings of the iteration that waits for its session, and of those to come."""
     found = Workspace.at(Path(workspace))
     chosen = {"tune": {"method": method, "fit_episodes": fit_episodes}, "retrain": {"train_steps": train_steps}}
-    document = found.settings().model_dump(mode="json")
+    waiting = found.frozen_path(answer.awaited(found))
+    for path in [found.settings_path, *([waiting] if waiting.exists() else [])]:
+        _set(path, chosen)
+
+
+def _set(path: Path, chosen: dict[str, dict[str, Any]]) -> None:
+    """Change settings in a file; what was not chosen, None, stays, and so does a file in which nothing changes."""
+    before = load_config(path)
+    document = before.model_dump(mode="json")
     for section, values in chosen.items():
         document[section] |= {name: value for name, value in values.items() if value is not None}
     settings = parse_config(document, where="form of the visit")
-    if settings != found.settings():
-        dump_config(settings, found.settings_path)
+    if settings != before:
+        dump_config(settings, path)
 
 
 @task(name="answer", **_PLAIN)

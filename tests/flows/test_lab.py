@@ -131,6 +131,7 @@ def test_the_loop_waits_for_approval_then_for_the_lab_and_goes_on(tmp_path, pref
     assert not workspace.waiting_path.exists()
     assert find_faults(workspace.root, 1, TABLE_WITH_LAB) == ["git status:  M params.yaml"]
     assert workspace.settings().tune.method == "sysid"
+    assert workspace.config(1).tune.method == "sysid", "the session of this very visit is what it was chosen for"
 
 
 def test_an_empty_form_changes_no_setting(campaign):
@@ -141,3 +142,14 @@ def test_an_empty_form_changes_no_setting(campaign):
     assert campaign.settings_path.read_bytes() == before
     choose.fn(str(campaign.root), None, 5, None)
     assert campaign.settings().tune.fit_episodes == 5
+
+
+def test_the_form_reaches_the_iteration_that_waits_and_none_before(campaign):
+    from tasks.lab import choose
+
+    campaign.plan(0)
+    campaign.plan(1)
+    began = campaign.frozen_path(0).read_bytes()
+    choose.fn(str(campaign.root), "cmaes", None, 5000)
+    assert (campaign.config(1).tune.method, campaign.config(1).retrain.train_steps) == ("cmaes", 5000)
+    assert campaign.frozen_path(0).read_bytes() == began
