@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Sequence
 
 import tyro
@@ -49,11 +51,32 @@ COMMANDS: tuple[Callable[..., int], ...] = (
 FAILED = 2
 """Exit code for whatever the user can mend: wrong options and every RsrError."""
 INTERRUPTED = 130
+UNREAD = 141
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code. Wrong usage and `--help` leave through SystemExit, as is usual."""
-    run = tyro.extras.subcommand_cli_from_dict(
+    try:
+        return _run(arguments)
+    except RsrError as error:
+        say_error(error)
+        return FAILED
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:  # `rsr ... | head` has read enough; nor shall Python complain when it flushes at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return UNREAD
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    try:
+        return _parsed(arguments)()
+    finally:
+        sys.stdout.flush()  # here, where a reader that is gone can still be dealt with
+
+
+def _parsed(arguments: Sequence[str] | None) -> Callable[[], int]:
+    return tyro.extras.subcommand_cli_from_dict(
         {command.__name__: later(command) for command in COMMANDS},
         prog="rsr",
         description="Close the gap between simulation and reality: look at the loop, or do a part of it by hand. "
@@ -61,10 +84,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
         args=arguments,
         config=(tyro.conf.FlagCreatePairsOff,),
     )
-    try:
-        return run()
-    except RsrError as error:
-        say_error(error)
-        return FAILED
-    except KeyboardInterrupt:
-        return INTERRUPTED

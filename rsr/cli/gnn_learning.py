@@ -51,13 +51,14 @@ def train(
         out: folder for the network. Begun again, a training goes on where it was stopped.
         network: impulse, or fignet.
         steps: of training; 2000 take the network impulse about four minutes of one core.
-        finetune: recorded trajectories, .npz, to fine-tune on afterwards: all of them, so only others tell whether it
-            helped. The method gnn of `rsr calibrate` keeps some back, and what is worse it drops.
+        finetune: recorded trajectories, .npz, to fine-tune on afterwards, if that helps to predict those of them that
+            are left out, a third at a time.
         finetune_steps: of fine-tuning.
         seed: equal seeds give equal bytes.
     """
+    from rsr.gnn.fine_tuning import fine_tune_if_better
     from rsr.gnn.storage import save_network
-    from rsr.gnn.training import FINE_TUNING, TrainingSettings, fine_tune, train_network
+    from rsr.gnn.training import FINE_TUNING, TrainingSettings, train_network
 
     taught = [trajectory for path in data for trajectory in _read(path)]
     settings = TrainingSettings(steps=steps, network=network)
@@ -67,8 +68,11 @@ def train(
         few = replace(FINE_TUNING, network=network, steps=finetune_steps)
         recorded = _read(finetune)
         with progress.bar("fine-tuning") as advance:
-            learnt = fine_tune(learnt, recorded, few, seed, advance)
-        save_network(learnt, out, {"trajectories": len(taught), "fine_tuned_on": len(recorded)})
+            tuned = fine_tune_if_better(learnt, recorded, few, seed, advance)
+        verdict = f"from {tuned.before:.3g} to {tuned.after:.3g}: {'kept' if tuned.kept else 'not kept'}"
+        say(f"fine-tuned on some of {len(recorded)} recordings, error of the others: {verdict}")
+        evidence = {"error_before": tuned.before, "error_after": tuned.after, "fine_tuned": tuned.kept}
+        save_network(tuned.network, out, {"trajectories": len(taught), "recordings": len(recorded), **evidence})
     say(f"{out}: {network}, taught by {len(taught)} trajectories")
     hint(f"judge it by others: rsr gnn evaluate --network {out} --trajectories FILE")
     return 0
