@@ -41,7 +41,7 @@ class Pushes:
             task_reward_std,
             rng=np.random.default_rng(seed),
             simulated_first=first,
-            settings=RewardSettings(**settings),
+            settings=RewardSettings(**{"kappa": 0.4, **settings}),
         )
 
 
