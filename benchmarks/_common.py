@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from rsr.files import write_json
+from rsr.files import read_json, write_json
 
 Figure = float | int | bool | str
 Measure = Callable[..., Mapping[str, Figure]]
@@ -41,6 +41,16 @@ def run(measure: Measure, description: str, **options: int | None) -> None:
     Console().print(_table(title, figures))
     if arguments.json is not None:
         write_json(arguments.json, figures)
+
+
+def kept(folder: Path | None, name: str, make: Callable[[], Mapping[str, Figure]]) -> dict[str, Figure]:
+    """Make a part of the figures, or take it from `folder`, where an interrupted run of the same benchmark left it."""
+    if folder is None:
+        return dict(make())
+    path = folder / f"{name}.json"
+    if not path.exists():
+        write_json(path, {key: _plain(key, value) for key, value in make().items()})
+    return read_json(path)
 
 
 def median_seconds(function: Callable[[], object], repetitions: int) -> float:

@@ -19,7 +19,7 @@ from rsr.randomness import generator
 from rsr.realities.strikes import TUNING_SEEDS, StrikeStandIn
 from rsr.scenarios.pushing.pose import wrapped
 from rsr.scenarios.strike import RecordedStrikes, Shape, Strikes, sample_strikes
-from rsr.simulators.strike_rollouts import FastRollout, PlainRollout
+from rsr.simulators.strike_rollouts import FastRollout, PlainRollout, Slide
 from rsr.simulators.strikes import Collider
 
 FITTED, POPULATION, REPEATS = 10, 60, 5
@@ -52,9 +52,17 @@ def simulators(
 ) -> tuple[Rollouts, Rollouts, np.ndarray]:
     """Hybrid and MuJoCo from the same strikes, and MuJoCo's parameters."""
     model = adapt(surrogate, few, seed)
-    sliding = fit_sliding(shape, few)
-    params = grid_search(Collider(shape), few, None if sliding is None else sliding.friction, seed)
+    params = grid_search(Collider(shape), few, mujocos_friction(shape, few), seed)
     return HybridStrikes(model), PlainRollout(shape, params), params
+
+
+def mujocos_friction(shape: Shape, few: RecordedStrikes) -> float:
+    """Friction with which MuJoCo's own slides end nearest to where blocks came to rest: distances go as one over it."""
+    sliding = fit_sliding(shape, few)
+    if sliding is None or few.rest is None:
+        raise ValueError("stand-ins record where blocks came to rest")
+    slid = Slide(shape, np.array([0.3, sliding.friction, 0.3, 1.0]), threads=1)(few.after)[:, :2]
+    return sliding.friction * float((slid**2).sum() / (slid * few.rest[:, :2]).sum())
 
 
 def carried_out(
@@ -68,11 +76,18 @@ def carried_out(
 
 
 def planning_summary(name: str, rows: list[dict[str, float]]) -> dict[str, Figure]:
-    mean = {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}
+    """Means over the stand-ins, and the ratio of errors with its 95 % interval by resampling stand-ins."""
+    columns = {key: np.array([row[key] for row in rows]) for key in rows[0]}
+    mean = {key: float(values.mean()) for key, values in columns.items()}
+    drawn = generator(0, "bootstrap").integers(len(rows), size=(10_000, len(rows)))
+    hybrid, mujoco = (columns[f"position_m_{simulator}"][drawn].mean(axis=1) for simulator in ("hybrid", "mujoco"))
+    low, high = np.quantile(hybrid / mujoco, [0.025, 0.975])
     return {
         f"plan_position_mm_{name}_hybrid": 1000 * mean["position_m_hybrid"],
         f"plan_position_mm_{name}_mujoco": 1000 * mean["position_m_mujoco"],
         f"plan_position_ratio_{name}": mean["position_m_hybrid"] / mean["position_m_mujoco"],
+        f"plan_position_ratio_{name}_low": float(low),
+        f"plan_position_ratio_{name}_high": float(high),
         f"plan_orientation_rad_{name}_hybrid": mean["orientation_rad_hybrid"],
         f"plan_orientation_rad_{name}_mujoco": mean["orientation_rad_mujoco"],
         f"plan_cost_mm2_{name}_hybrid": 1e6 * mean["cost_hybrid"],

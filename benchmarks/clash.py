@@ -13,8 +13,10 @@
     speedup_strike_batched         60 strikes: MuJoCo at its best (fine steps for the impact only) over the hybrid
     speedup_planning, _fast        wall time of one CMA-ES plan, 12 x 30: both kinds of MuJoCo over the hybrid
     plan_position_mm_<shape>_*     distance from the target when plans are carried out on stand-ins, with their scatter
-    plan_position_ratio_<shape>    hybrid over MuJoCo; plan_orientation_rad_<shape>_*: the turn
+    plan_position_ratio_<shape>    hybrid over MuJoCo; _low, _high: its 95 % interval over the stand-ins
+    plan_orientation_rad_<shape>_* the turn by which those plans missed
 
+With `--keep FOLDER`, where surrogates and figures of each stand-in are kept, an interrupted run goes on where it was.
 All stand-ins are simulated. MuJoCo's level on them is a calibration (their ranges were frozen when MuJoCo with a grid
 search came to about 0.6 on tuning seeds); how methods compare is the result. Nothing is tuned on the judging seeds.
 """
@@ -25,13 +27,25 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-from _common import Figure, run
+from _common import Figure, kept, run
 from _strike_planning import planned_on, planning_summary, speed_figures
 
-from rsr.clash import PRESETS, Surrogate, adapt, distil, fit_sliding, generate_pairs, load_pairs, relative_errors
+from rsr.clash import (
+    PRESETS,
+    Surrogate,
+    adapt,
+    distil,
+    fit_sliding,
+    generate_pairs,
+    load_pairs,
+    load_surrogate,
+    relative_errors,
+    save_surrogate,
+)
 from rsr.clash.comparison import CURVE
 from rsr.clash.methods import METHODS, Bench
 from rsr.clash.metric import TOLERANCE
@@ -42,51 +56,63 @@ from rsr.realities.strikes import JUDGING_SEEDS, TUNING_SEEDS, StrikeControl, St
 from rsr.scenarios.strike import SHAPES, RecordedStrikes, Shape, load_shape
 
 FITTED, RESERVED, JUDGED = 10, 50, 100
+TARGETS = 3
 
 
-def measure(quick: bool, pairs: int, stand_ins: int, planned: int, targets: int) -> dict[str, Figure]:
+def measure(quick: bool, pairs: int, stand_ins: int, targets: int, keep: Path | None) -> dict[str, Figure]:
     """Go through the shapes; `quick`: one shape, two tuning stand-ins, a tenth of the training."""
-    shapes = SHAPES[:1] if quick else SHAPES
-    if quick:
-        planned, targets = 1, 1
+    shapes, targets = (SHAPES[:1], 1) if quick else (SHAPES, targets)
     pairs, seeds = (3000, TUNING_SEEDS[:2]) if quick else (pairs, JUDGING_SEEDS[:stand_ins])
     figures: dict[str, Figure] = {}
     for name in shapes:
         shape = load_shape(name)
-        surrogates, cost = distilled(shape, pairs, quick)
-        figures |= cost
+        surrogates, cost = distilled(shape, pairs, quick, keep)
+        rows: dict[str, list[dict[str, Figure]]] = {"methods": [], "control": [], "plans": []}
         with bar(name) as advance:
-            rows = []
-            for seed in seeds:
-                rows.append(stand_in_figures(shape, surrogates, seed, quick))
-                advance(len(rows) / len(seeds), f"stand-in {seed}")
-        figures |= summed_up(name, rows)
-        figures |= control_figures(shape, surrogates, seeds)
-        plans = [planned_on(shape, surrogates["default"], seed, targets) for seed in seeds[:planned]]
-        figures |= planning_summary(name, plans)
+            for place, seed in enumerate(seeds, start=1):
+                parts = {
+                    "methods": partial(stand_in_figures, shape, surrogates, seed, quick),
+                    "control": partial(control_figures, shape, surrogates, seed),
+                    "plans": partial(planned_on, shape, surrogates["default"], seed, targets),
+                }
+                for part, make in parts.items():
+                    rows[part].append(kept(keep, f"{name}-{seed}-{part}", make))
+                advance(place / len(seeds), f"stand-in {seed}")
+        figures |= cost | summed_up(name, rows["methods"])
+        figures |= control_summary(name, rows["control"]) | planning_summary(name, rows["plans"])
         if name == shapes[0]:
             figures |= speed_figures(shape, surrogates["default"])
     grids = [figures[f"accuracy_{name}_mujoco_grid"] for name in shapes]
     return figures | {"accuracy_mujoco_grid": float(np.mean(grids)), "stand_ins": len(seeds), "pairs": pairs}
 
 
-def distilled(shape: Shape, pairs: int, quick: bool) -> tuple[dict[str, Surrogate], dict[str, Figure]]:
+def distilled(
+    shape: Shape, pairs: int, quick: bool, keep: Path | None
+) -> tuple[dict[str, Surrogate], dict[str, Figure]]:
     """Surrogates of all presets, and what data and the default cost."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made) if keep is None else keep
+        figures = kept(keep, f"{shape.name}-surrogates", partial(distil_all, shape, pairs, quick, folder))
+        return {name: load_surrogate(folder / f"{shape.name}-{name}") for name in PRESETS}, figures
+
+
+def distil_all(shape: Shape, pairs: int, quick: bool, folder: Path) -> dict[str, Figure]:
+    """Write surrogates of all presets; what data and the default cost."""
+    with tempfile.TemporaryDirectory() as made:
         start_s = time.process_time()
-        data = generate_pairs(shape, Path(folder) / "strikes", pairs)
+        data = generate_pairs(shape, Path(made) / "strikes", pairs)
         data_s = time.process_time() - start_s
-        first, again = Path(folder) / "first", Path(folder) / "again"
+        first, again = Path(made) / "first", Path(made) / "again"
         same = sha256(generate_pairs(shape, first, 2000)) == sha256(generate_pairs(shape, again, 2000, threads=1))
         known = load_pairs(data)
-    surrogates, figures = {}, {}
+    figures = {}
     for name, preset in PRESETS.items():
         start_s = time.process_time()
         learnt = distil(shape, known, replace(preset, steps=preset.steps // 10) if quick else preset)
-        surrogates[name] = learnt.surrogate
         figures[name] = (learnt.table_one.scaled, time.process_time() - start_s)
+        save_surrogate(folder / f"{shape.name}-{name}", learnt.surrogate)
     accuracy, base_s = figures["default"]
-    return surrogates, {
+    return {
         f"base_accuracy_{shape.name}": accuracy,
         f"base_accuracy_{shape.name}_paper": figures["paper"][0],
         f"data_cpu_seconds_{shape.name}": data_s,
@@ -100,7 +126,8 @@ def stand_in_figures(shape: Shape, surrogates: dict[str, Surrogate], seed: int, 
     recorded = StrikeStandIn(shape, seed).record(RESERVED + JUDGED)
     unseen = recorded.take(slice(RESERVED, None))
     figures = dict(method_figures(shape, surrogates, recorded.take(slice(0, FITTED)), unseen, seed))
-    for count in CURVE[:2] if quick else CURVE:
+    figures[f"curve_{shape.name}_{FITTED}"] = figures[f"accuracy_{shape.name}"]
+    for count in CURVE[:2] if quick else set(CURVE) - {FITTED}:
         model = adapt(surrogates["default"], recorded.take(slice(0, count)), seed)
         figures[f"curve_{shape.name}_{count}"] = accuracy_of(shape, model(unseen.strikes), unseen)
     return figures
@@ -135,21 +162,21 @@ def summed_up(name: str, rows: list[dict[str, float]]) -> dict[str, Figure]:
     return figures | {f"gain_over_mujoco_grid_{name}": float(np.mean(gains))}
 
 
-def control_figures(shape: Shape, surrogates: dict[str, Surrogate], seeds: tuple[int, ...]) -> dict[str, Figure]:
-    """Where MuJoCo is right: what is lost by correcting it."""
-    adapted, identified = [], []
-    for seed in seeds:
-        recorded = StrikeControl(shape, seed).record(FITTED + JUDGED)
-        few, unseen = recorded.take(slice(0, FITTED)), recorded.take(slice(FITTED, None))
-        bench = Bench(surrogates, few, None, seed)
-        for name, shares in (("adapted", adapted), ("identified", identified)):
-            shares.append(accuracy_of(shape, METHODS[name](bench)(unseen.strikes), unseen))
+def control_figures(shape: Shape, surrogates: dict[str, Surrogate], seed: int) -> dict[str, Figure]:
+    """Where MuJoCo is right: adapted, and identified alone."""
+    recorded = StrikeControl(shape, seed).record(FITTED + JUDGED)
+    few, unseen = recorded.take(slice(0, FITTED)), recorded.take(slice(FITTED, None))
+    bench = Bench(surrogates, few, None, seed)
     return {
-        f"control_{shape.name}_adapted": float(np.mean(adapted)),
-        f"control_{shape.name}_identified": float(np.mean(identified)),
-        f"control_{shape.name}_loss": float(np.mean(identified) - np.mean(adapted)),
+        name: accuracy_of(shape, METHODS[name](bench)(unseen.strikes), unseen) for name in ("adapted", "identified")
     }
 
 
+def control_summary(name: str, rows: list[dict[str, Figure]]) -> dict[str, Figure]:
+    adapted, identified = (float(np.mean([row[key] for row in rows])) for key in ("adapted", "identified"))
+    shares = {f"control_{name}_adapted": adapted, f"control_{name}_identified": identified}
+    return shares | {f"control_{name}_loss": identified - adapted}
+
+
 if __name__ == "__main__":
-    run(measure, __doc__, pairs=100_000, stand_ins=len(JUDGING_SEEDS), planned=12, targets=2)
+    run(measure, __doc__, pairs=100_000, stand_ins=len(JUDGING_SEEDS), targets=TARGETS, keep=None)

@@ -17,7 +17,7 @@ Seeds differ from stand-in to stand-in, so intervals are over both.
     literal_*                                under Table V as it stands, in one hybrid: how often a policy arrives
 
 Rules: `paper` (zone 0.08 m wide, sub-goals of 0.04 m radius, five strikes) and `narrow` (0.05 and 0.025 m). All
-stand-ins are simulated.
+stand-ins are simulated. With `--keep FOLDER`, where the figures of each stand-in are kept, an interrupted run goes on.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-from _common import Figure, run
+from _common import Figure, kept, run
 
 from rsr.clash import PRESETS, Surrogate, adapt, distil, generate_pairs, load_pairs
 from rsr.clash.bases import grid_search
@@ -52,7 +53,7 @@ FAILED = 0.5
 Row = dict[str, float]
 
 
-def measure(quick: bool, stand_ins: int, steps: int, trials: int, pairs: int) -> dict[str, Figure]:
+def measure(quick: bool, stand_ins: int, steps: int, trials: int, pairs: int, keep: Path | None) -> dict[str, Figure]:
     """Train and carry out on all stand-ins; `quick`: one tuning stand-in, a tenth of everything."""
     seeds = TUNING_SEEDS[:1] if quick else JUDGING_SEEDS[:stand_ins]
     if quick:
@@ -63,7 +64,8 @@ def measure(quick: bool, stand_ins: int, steps: int, trials: int, pairs: int) ->
     rows = []
     with bar("stand-ins") as advance:
         for seed in seeds:
-            rows.append(dict(stand_in_figures(shape, surrogate, seed, settings, trials)))
+            make = partial(stand_in_figures, shape, surrogate, seed, settings, trials)
+            rows.append(kept(keep, f"stand-in-{seed}", make))
             advance(len(rows) / len(seeds), f"stand-in {seed}")
     figures = summed_up(rows) | literal_figures(shape, surrogate, settings)
     return figures | {"stand_ins": len(seeds), "training_strikes": steps, "trials": trials}
@@ -77,8 +79,9 @@ def distilled(shape: Shape, pairs: int) -> Surrogate:
 
 def stand_in_figures(
     shape: Shape, surrogate: Surrogate, seed: int, settings: PushSettings, trials: int
-) -> Iterator[tuple[str, float]]:
+) -> dict[str, Figure]:
     """Both policies under all rules on one stand-in."""
+    figures: dict[str, Figure] = {}
     stand_in = StrikeStandIn(shape, seed)
 
     def reality(strikes: Strikes) -> np.ndarray:
@@ -88,9 +91,10 @@ def stand_in_figures(
         for rules, changed in RULES.items():
             start_s = time.process_time()
             trained = train_push(SegmentTask(shape, **changed), rollouts, settings, seed)
-            yield f"training_seconds_{rules}_{name}", time.process_time() - start_s
+            figures[f"training_seconds_{rules}_{name}"] = time.process_time() - start_s
             rng = generator(seed, "carry out", rules)
-            yield from carried_out(f"{rules}_{{}}{name}", trained, reality, trials, seed)
+            figures |= dict(carried_out(f"{rules}_{{}}{name}", trained, reality, trials, seed))
+    return figures
 
 
 def simulators(shape: Shape, surrogate: Surrogate, stand_in: StrikeStandIn, seed: int) -> dict[str, Rollouts]:
@@ -153,4 +157,4 @@ def literal_figures(shape: Shape, surrogate: Surrogate, settings: PushSettings) 
 
 
 if __name__ == "__main__":
-    run(measure, __doc__, stand_ins=len(JUDGING_SEEDS), steps=16_384, trials=40, pairs=40_000)
+    run(measure, __doc__, stand_ins=len(JUDGING_SEEDS), steps=16_384, trials=40, pairs=40_000, keep=None)

@@ -7,7 +7,11 @@
     training_cpu_s, ..._fignet        what their trainings took; of the run that made the folder, see --network
     varied_*                          unseen boxes and prisms of other sizes and masses; shares of a body's side
     ten_cubes_*                       one cube strikes ten, after 60 frames; such a scene was never trained on
-    stand_in_<figure>_<simulator>     against the stand-in's 14 test trajectories, as recorded: error is Eq. (1)
+    laws_*                            a network that is told contact laws, on pushes under laws of their own each
+    stand_in_<figure>_<simulator>     against 14 test trajectories of each stand-in, as recorded, mean over stand-ins:
+                                      error is Eq. (1); ..._<seed> is one stand-in
+    left_out_error_<percent>          Eq. (1) on trajectories left out of fine-tuning, weights that far on their way;
+                                      fine_tuning_share is what was chosen by it
     from_first_frame_*                the scenario's metrics from recorded first frames: C, MJX, network
     gradient*                         of where the struck cube is after 20 frames, against central differences
     push_*                            10 gradient steps from 10 starts to each of 2 targets, carried out by the teacher
@@ -16,9 +20,11 @@
     speed_ratio_mujoco_over_network   64 scenes of eleven cubes, 30 frames: wall time of MuJoCo, two threads, over it
     real_time_factor_*                simulated over wall time, one scene
 
-Reality is a stand-in, simulated with contact laws that MuJoCo's parameters cannot express. Without `--quick` it is one
-that no method was written with. A network is taught by a teacher with usual contacts first, and carried over to the one
-that was identified on the stand-in by a short training. `--network DIR` keeps networks and figures in a folder: a run
+Reality is a stand-in, simulated with contact laws that MuJoCo's parameters cannot express; without `--quick` three of
+them that no method was written with. A network is taught by a teacher with usual contacts first, then that contact laws
+differ. It is told the law that was identified on a stand-in (`told`), trained shortly by that teacher (`carried_over`),
+and fine-tuned on the three trajectories as far as leaving out each of them allows (`fine_tuned`). `augmented` never had
+a teacher: the three trajectories, turned, are all it saw. `--network DIR` keeps networks and figures in a folder: a run
 that was stopped goes on there.
 """
 
@@ -31,8 +37,9 @@ from pathlib import Path
 import numpy as np
 import torch
 from _common import Figure, run
-from _gnn_accuracy import beside_mjx, fignet_on_teacher, on_reality, on_teacher
-from _gnn_networks import Reality, identified, reality, seeds, taught
+from _gnn_accuracy import fignet_on_teacher, laws_on_teachers, on_teacher
+from _gnn_networks import identified, reality, seeds, taught
+from _gnn_reality import from_first_frame, on_realities
 from _gnn_tosses import tosses
 from _gnn_use import gradients, policy, pushes, speed
 
@@ -70,21 +77,6 @@ def identification(folder: Path, quick: bool) -> dict[str, Figure]:
     return figures | {"identification_improvement": float(np.mean(improvements))}
 
 
-def stand_in(folder: Path, quick: bool) -> dict[str, Figure]:
-    real, contact = _first(folder, quick)
-    return on_reality(folder, real, contact, quick)
-
-
-def mjx(folder: Path, quick: bool) -> dict[str, Figure]:
-    """Left out of a quick look: compiling takes longer than all the rest of it."""
-    return {} if quick else beside_mjx(folder, *_first(folder, quick))
-
-
-def _first(folder: Path, quick: bool) -> tuple[Reality, ContactParameters]:
-    real = reality(seeds(quick)[0])
-    return real, identified(folder, real, quick)[0]
-
-
 def _with_network(use: Callable[..., dict[str, Figure]]) -> Part:
     return lambda folder, quick: use(taught("impulse", folder, quick)[0], quick)
 
@@ -92,14 +84,15 @@ def _with_network(use: Callable[..., dict[str, Figure]]) -> Part:
 PARTS: dict[str, Part] = {
     "identification": identification,
     "teacher": on_teacher,
-    "stand_in": stand_in,
+    "laws": laws_on_teachers,
+    "stand_in": on_realities,
     "gradients": _with_network(gradients),
     "pushes": _with_network(pushes),
     "policy": _with_network(policy),
     "speed": _with_network(speed),
     "tosses": lambda folder, quick: tosses(folder / "tosses", quick),
     "fignet": fignet_on_teacher,
-    "mjx": mjx,
+    "mjx": from_first_frame,
 }
 
 

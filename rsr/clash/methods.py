@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 from rsr.clash.bases import Base, grid_search, mujoco_base, no_base, surrogate_base, untrained_base
 from rsr.clash.finetuning import finetune, finetune_gated
-from rsr.clash.identification import identify, identify_as_paper
+from rsr.clash.identification import Identified, identify, identify_as_paper
 from rsr.clash.law import fit_law
 from rsr.clash.prediction import blend, correct
 from rsr.clash.presets import PRESETS
@@ -34,6 +35,17 @@ class Bench:
     def default(self) -> Surrogate:
         return self.surrogates["default"]
 
+    @cached_property
+    def identified(self) -> Identified:
+        """Parameters through the default surrogate; searched for once, whoever asks."""
+        return identify(self.default, self.recorded, self.ground_friction, self.seed)
+
+    @cached_property
+    def mujoco(self) -> Base:
+        """MuJoCo with the parameters that a grid search found."""
+        collide = Collider(self.default.shape, self.default.definition)
+        return mujoco_base(collide, grid_search(collide, self.recorded, self.ground_friction, self.seed))
+
 
 def _adapted(bench: Bench) -> Base:
     return blend(bench.default.shape, (_identified(bench), _analytic(bench)), bench.recorded)
@@ -44,17 +56,15 @@ def _identified_corrected(bench: Bench) -> Base:
 
 
 def _identified(bench: Bench) -> Base:
-    found = identify(bench.default, bench.recorded, bench.ground_friction, bench.seed)
-    return surrogate_base(bench.default, found.values)
+    return surrogate_base(bench.default, bench.identified.values)
 
 
 def _grid(bench: Bench) -> Base:
-    collide = Collider(bench.default.shape, bench.default.definition)
-    return mujoco_base(collide, grid_search(collide, bench.recorded, bench.ground_friction, bench.seed))
+    return bench.mujoco
 
 
 def _grid_corrected(bench: Bench) -> Base:
-    return correct(bench.default.shape, _grid(bench), bench.recorded)
+    return correct(bench.default.shape, bench.mujoco, bench.recorded)
 
 
 def _analytic(bench: Bench) -> Base:
@@ -86,7 +96,7 @@ def _untrained_normalised(bench: Bench) -> Base:
 
 
 def _finetuned(bench: Bench) -> Base:
-    found = identify(bench.default, bench.recorded, bench.ground_friction, bench.seed).values
+    found = bench.identified.values
     return surrogate_base(finetune_gated(bench.default, bench.recorded, found)[0], found)
 
 

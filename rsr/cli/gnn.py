@@ -21,6 +21,7 @@ _NAME = Annotated[str, arg(metavar="S")]
 _FOLDERS = Annotated[tuple[Path, ...], arg(metavar="DIR [DIR ...]")]
 _OTHERS = Annotated[tuple[Path, ...], arg(metavar="DIR [DIR ...]", help_behavior_hint="")]
 _DIR = Annotated[Path, arg(metavar="DIR")]
+_MAYBE_DIR = Annotated[Path | None, arg(metavar="DIR", help_behavior_hint="")]
 _N = Annotated[int, arg(metavar="N")]
 
 
@@ -68,8 +69,8 @@ def identify(
 
 
 def data(
-    teacher: _DIR,
     out: _DIR,
+    teacher: _MAYBE_DIR = None,
     trajectories: _N = 3000,
     cubes: _N = 2,
     frames: _N = 30,
@@ -80,8 +81,9 @@ def data(
     """Let an identified teacher simulate pushes. Begun again, it goes on where it was stopped.
 
     Args:
-        teacher: folder of `rsr gnn identify`.
         out: folder for the trajectories.
+        teacher: folder of `rsr gnn identify`; without it every push has contacts of its own, drawn, which the network
+            is told.
         trajectories: how many.
         cubes: bodies in a scene; with --varied, two to so many.
         frames: of a trajectory, at 60 Hz.
@@ -100,8 +102,9 @@ def data(
             next_step="Make two folders of data, one of each kind.",
         )
     scaling = Scaling("varied" if varied else "bowling" if bowling else "cubes", cubes, frames)
+    contact = None if teacher is None else load_teacher(teacher)
     with progress.bar("data") as advance:
-        folder = generate_trajectories(load_teacher(teacher), out, trajectories, scaling, seed, advance)
+        folder = generate_trajectories(contact, out, trajectories, scaling, seed, advance)
     say(f"{folder}: {trajectories} trajectories")
     return 0
 

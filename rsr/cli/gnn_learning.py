@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
+    from rsr.gnn.contract import ContactNetwork
     from rsr.gnn.evaluation import TrajectoryErrors
     from rsr.gnn.optimisation import Pushes, PushTask
     from rsr.gnn.trajectories import Trajectory
@@ -39,9 +40,11 @@ def train(
     data: _PATHS,
     out: _DIR,
     network: Annotated[str, arg(metavar="KIND")] = "impulse",
-    steps: _N = 2000,
+    steps: Annotated[int | None, arg(metavar="N", help_behavior_hint="")] = None,
+    base: _MAYBE_DIR = None,
+    teacher: _MAYBE_DIR = None,
     finetune: _MAYBE = None,
-    finetune_steps: _N = 300,
+    finetune_steps: _N = 25,
     seed: _N = 0,
 ) -> int:
     """Teach a network what simulated trajectories show, and perhaps what a few recorded ones show too.
@@ -50,32 +53,61 @@ def train(
         data: folders of `rsr gnn data`, or .npz files of trajectories.
         out: folder for the network. Begun again, a training goes on where it was stopped.
         network: impulse, or fignet.
-        steps: of training; 2000 take the network impulse about four minutes of one core.
-        finetune: recorded trajectories, .npz, to fine-tune on afterwards, if that helps to predict those of them that
-            are left out, a third at a time.
+        steps: of training; by default 2000, which take the network impulse about four minutes of one core, or 600
+            with --base.
+        base: go on from this network, which was taught by data without a teacher, so that it knows many contacts.
+        teacher: folder of `rsr gnn identify`; with --base, which contacts that network shall take for its own.
+        finetune: recorded trajectories, .npz, to fine-tune on afterwards: not at all, half the way or all of it, as
+            helps to predict those of them that are left out, a third at a time.
         finetune_steps: of fine-tuning.
         seed: equal seeds give equal bytes.
     """
-    from rsr.gnn.fine_tuning import fine_tune_if_better
+    from rsr.gnn.fine_tuning import FEW_SHOTS, fine_tune_as_helps
     from rsr.gnn.storage import save_network
-    from rsr.gnn.training import FINE_TUNING, TrainingSettings, train_network
+    from rsr.gnn.training import CARRYING, TrainingSettings, fine_tune, train_network
 
+    if teacher is not None and base is None:
+        raise ConfigError(
+            got="--teacher without --base",
+            expected="a network to tell its contacts to",
+            where="rsr gnn train",
+            next_step="Name the network with --base, or leave --teacher out: the data are the teacher's already.",
+        )
     taught = [trajectory for path in data for trajectory in _read(path)]
-    settings = TrainingSettings(steps=steps, network=network)
     with progress.bar("training") as advance:
-        learnt = train_network(taught, settings, seed, advance, folder=out)
+        if base is None:
+            settings = TrainingSettings(steps=2000 if steps is None else steps, network=network)
+            learnt = train_network(taught, settings, seed, advance, folder=out)
+        else:
+            start = _told(base, teacher)
+            network, carried = start.kind, CARRYING.steps if steps is None else steps
+            settings = replace(CARRYING, steps=carried, network=network)
+            learnt = fine_tune(start, taught, settings, seed, advance, folder=out)
     if finetune is not None:
-        few = replace(FINE_TUNING, network=network, steps=finetune_steps)
+        few = replace(FEW_SHOTS, steps=finetune_steps)
         recorded = _read(finetune)
         with progress.bar("fine-tuning") as advance:
-            tuned = fine_tune_if_better(learnt, recorded, few, seed, advance)
-        verdict = f"from {tuned.before:.3g} to {tuned.after:.3g}: {'kept' if tuned.kept else 'not kept'}"
-        say(f"fine-tuned on some of {len(recorded)} recordings, error of the others: {verdict}")
-        evidence = {"error_before": tuned.before, "error_after": tuned.after, "fine_tuned": tuned.kept}
-        save_network(tuned.network, out, {"trajectories": len(taught), "recordings": len(recorded), **evidence})
+            tuned = fine_tune_as_helps(learnt, recorded, few, seed, advance)
+        before, after = tuned.left_out[0.0], tuned.left_out[tuned.share]
+        hint(f"fine-tuned {tuned.share:.0%} of the way: error of recordings left out {before:.3g}, then {after:.3g}")
+        evidence = {"recordings": len(recorded), "share": tuned.share, "error_before": before, "error_after": after}
+        save_network(tuned.network, out, {"trajectories": len(taught), **evidence})
     say(f"{out}: {network}, taught by {len(taught)} trajectories")
     hint(f"judge it by others: rsr gnn evaluate --network {out} --trajectories FILE")
     return 0
+
+
+def _told(base: Path, teacher: Path | None) -> ContactNetwork:
+    """A network to go on from, told the contacts of an identified teacher if there is one."""
+    from rsr.gnn.impulse import ImpulseNetwork
+    from rsr.gnn.laws import Laws
+    from rsr.gnn.storage import load_network
+    from rsr.gnn.teachers import load_teacher
+
+    network = load_network(base)
+    if teacher is None or not isinstance(network, ImpulseNetwork):
+        return network
+    return network.obeying(Laws.same(load_teacher(teacher)))
 
 
 def evaluate(

@@ -3,7 +3,7 @@
     found = identify(from_sessions(scenario, sessions))                  # contacts of MuJoCo, the teacher
     folder = generate_trajectories(found.contact, folder, 3000)          # data scaling
     network = train_network(load_scaled(folder), TrainingSettings())
-    network = fine_tune(network, recorded)                               # on the few recorded ones
+    network = fine_tune_as_helps(network, recorded).network              # on the few recorded ones
     poses = rollout(network, world, first_two_poses, frames)             # differentiable
     errors = judge(lambda given: predict(network, given), trajectories)
 
@@ -15,7 +15,9 @@ from rsr.gnn.bodies import Body, Mesh, MeshError, World, box_mesh, hull_mesh, un
 from rsr.gnn.bodies_files import read_mesh
 from rsr.gnn.contract import ContactNetwork, rollout
 from rsr.gnn.evaluation import TrajectoryErrors, errors_of, judge, standing_still
+from rsr.gnn.fine_tuning import FineTuned, fine_tune_as_helps
 from rsr.gnn.identification import Identified, Judge, identify
+from rsr.gnn.laws import Laws
 from rsr.gnn.optimisation import PushTask, optimise_push, sample_starts
 from rsr.gnn.recorded import from_sessions
 from rsr.gnn.scaling import Scaling, generate_trajectories, load_scaled
@@ -29,11 +31,13 @@ from rsr.gnn.tuning import GnnFit, GnnSettings, fit_gnn, load_gnn
 __all__ = [
     "Body",
     "ContactNetwork",
+    "FineTuned",
     "GnnFit",
     "GnnSettings",
     "GnnSimulator",
     "Identified",
     "Judge",
+    "Laws",
     "Mesh",
     "MeshError",
     "PushTask",
@@ -46,6 +50,7 @@ __all__ = [
     "box_mesh",
     "errors_of",
     "fine_tune",
+    "fine_tune_as_helps",
     "fit_gnn",
     "from_sessions",
     "generate_trajectories",

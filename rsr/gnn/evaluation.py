@@ -60,6 +60,14 @@ class TrajectoryErrors:
         """Mean over frames and bodies, then trajectories."""
         return float(np.rad2deg(np.mean([error.mean() for error in self.rotation_rad])))
 
+    def trajectory_error(self) -> float:
+        """Eq. (1) of "Few-Shot Neural Differentiable Simulator", mean over trajectories.
+
+        Distances in sides of the body and angles in rad, summed over predicted frames and bodies.
+        """
+        parts = zip(self.position_m, self.rotation_rad, self.sizes_m, strict=True)
+        return float(np.mean([(position / sizes + angle).sum() for position, angle, sizes in parts]))
+
     def per_frame(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean position error in mm and rotation error in degrees after each predicted frame.
 

@@ -51,6 +51,8 @@ class ImpulseNetwork(ContactNetwork):
     """Equal and opposite impulses in a few rounds of message passing between contacts and bodies."""
 
     kind = "impulse"
+    laws: Tensor
+    """[2, 8], coordinates of the laws it obeys where a world says none; only of a network that is told laws."""
 
     def __init__(self, settings: ImpulseSettings | None = None) -> None:
         super().__init__()

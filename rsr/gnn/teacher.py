@@ -65,22 +65,30 @@ def rollouts(
     dt_s: float,
     threads: int = THREADS,
 ) -> list[np.ndarray]:
-    """Simulate several groups of trajectories, each with its own model, from their first two frames [B, 2, n, 7].
-
-    Backward differences (frame 1 less frame 0) are the mean velocity between two frames, not that at either. So MuJoCo
-    starts in frame 0, with the velocity that brings it to frame 1: found by correcting the difference by what
-    friction and gravity do in between. Tilts are not corrected: the floor holds them, whatever they start with.
-    """
+    """Simulate several groups of trajectories, each with its own model, from their first two frames [B, 2, n, 7]."""
     starts = [np.asarray(poses, float) for poses in first_two_poses]
+    velocities = start_velocities(models, starts, dt_s, threads)
+    simulated = simulate(_jobs(models, starts, velocities), frames, dt_s, threads)
+    for poses, after in zip(starts, simulated, strict=True):
+        after[:, :2] = poses[:, : after.shape[1]]
+    return simulated
+
+
+def start_velocities(
+    models: Sequence[mujoco.MjModel], starts: Sequence[np.ndarray], dt_s: float, threads: int = THREADS
+) -> list[np.ndarray]:
+    """Velocities [B, n, 6] with which MuJoCo leaves the first of two frames [B, 2, n, 7] to reach the second.
+
+    Backward differences (frame 1 less frame 0) are the mean velocity between two frames, not that at either. So they
+    are corrected by what friction and gravity do in between. Tilts are not: the floor holds them, whatever they start
+    with.
+    """
     velocities = [difference(poses[:, 0], poses[:, 1], dt_s) for poses in starts]
     for _ in range(_CORRECTIONS):
         reached = simulate(_jobs(models, starts, velocities), [2] * len(starts), dt_s, threads)
         for velocity, poses, after in zip(velocities, starts, reached, strict=True):
             velocity += _correction(after[:, 1], poses[:, 1], dt_s)
-    simulated = simulate(_jobs(models, starts, velocities), frames, dt_s, threads)
-    for poses, after in zip(starts, simulated, strict=True):
-        after[:, :2] = poses[:, : after.shape[1]]
-    return simulated
+    return velocities
 
 
 def simulate(

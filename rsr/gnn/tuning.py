@@ -12,10 +12,10 @@ import numpy as np
 from rsr.errors import CalibrationError
 from rsr.files import write_json
 from rsr.gnn.contract import ContactNetwork
+from rsr.gnn.fine_tuning import of_one_length
 from rsr.gnn.simulator import GnnSimulator
 from rsr.gnn.storage import load_network, save_network
 from rsr.gnn.training import TrainingSettings, fine_tune, train_network
-from rsr.gnn.trajectories import Trajectory
 from rsr.gnn.variation import judged_trajectories, varied_trajectories
 from rsr.progress import Advance
 from rsr.randomness import generator
@@ -26,9 +26,11 @@ from rsr.simulators import MujocoSimulator, Simulator, evaluate_recording, unsee
 NETWORK, RECORD = "network", "gnn.json"
 _UNFINISHED = ".training"
 _KEPT_BACK = 0.2
+_LEFT_OUT_IN_TURN = 5
+"""Trials; of more, some are kept back once."""
 _FINETUNE_FRAMES = 42
 FEWEST_TO_FINE_TUNE = 2
-"""Of three recordings, one is kept back to choose by."""
+"""Of three recordings, two: each is left out once to choose by."""
 
 
 @dataclass(frozen=True)
@@ -53,14 +55,14 @@ class GnnSettings:
     def training(self) -> TrainingSettings:
         return TrainingSettings(network=self.network, steps=self.steps)
 
-    def fine_tuning(self, frames: int) -> TrainingSettings:
+    def fine_tuning(self, frames: int, recordings: int) -> TrainingSettings:
         """Whole windows of so many frames from the first step on; recordings bring noise of their own.
 
         Centimetres count here, the millimetres that cameras add do not.
         """
         return TrainingSettings(
             steps=self.finetune_steps,
-            batch=80,
+            batch=min(80, 4 * recordings),
             rate=4e-4,
             unroll=frames - 2,
             long_from=0.0,
@@ -145,17 +147,25 @@ def keep_better(
 ) -> GnnFit:
     """Fine-tune a taught network, keep it where it predicts recordings better that fine-tuning did not see; judge both.
 
-    The arguments are those of `fit_gnn`; equal ones part the episodes alike.
+    Of few recordings each is left out once, and what is kept was fine-tuned on all of them; of many, a fifth is kept
+    back. The arguments are those of `fit_gnn`; equal ones part the episodes alike.
     """
-    learnt, kept_back = split_known(scenario, session.episodes, fitted, seed)
-    candidates = {"network": network}
-    if settings.finetune_steps and len(learnt) >= FEWEST_TO_FINE_TUNE:
-        known = [session.episodes[index] for index in learnt]
-        candidates["fine-tuned"] = fine_tuned(
-            *(network, scenario, teacher, known, settings, seed), _part(advance, 0.0, 0.8)
-        )
+    splits = _splits(scenario, session.episodes, fitted, seed)
     judges = Judges(scenario, session, teacher)
-    scores = {name: judges.score(candidate, kept_back) for name, candidate in candidates.items()}
+    candidates = {"network": network}
+    scores = {"network": float(np.mean([judges.score(network, kept_back) for _, kept_back in splits]))}
+    if settings.finetune_steps and min(len(learnt) for learnt, _ in splits) >= FEWEST_TO_FINE_TUNE:
+
+        def tuned_on(learnt: Sequence[int], part: int) -> ContactNetwork:
+            known = [session.episodes[index] for index in learnt]
+            share = 0.8 / (len(splits) + 1)
+            progress = _part(advance, part * share, (part + 1) * share)
+            return fine_tuned(network, scenario, teacher, known, settings, seed, progress)
+
+        tuned = [tuned_on(learnt, part) for part, (learnt, _) in enumerate(splits)]
+        judged = [judges.score(each, kept_back) for each, (_, kept_back) in zip(tuned, splits, strict=True)]
+        scores["fine-tuned"] = float(np.mean(judged))
+        candidates["fine-tuned"] = tuned[0] if len(splits) == 1 else tuned_on(fitted, len(splits))
     chosen = min(scores, key=lambda name: np.nan_to_num(scores[name], nan=np.inf))
     errors = judges.errors(candidates, unseen_episodes(scenario, session, fitted))
     save_network(candidates[chosen], out / NETWORK, {"chosen": chosen, "scores": scores})
@@ -184,13 +194,7 @@ def fine_tuned(
             next_step="Record longer episodes, or set finetune_steps: 0.",
         )
     whole = of_one_length(recorded)
-    return fine_tune(network, whole, settings.fine_tuning(len(whole[0])), seed, advance)
-
-
-def of_one_length(trajectories: Sequence[Trajectory]) -> list[Trajectory]:
-    """Trajectories cut to what three in four of them reach; shorter ones are left out, for windows are whole."""
-    frames = sorted(len(each) for each in trajectories)[len(trajectories) // 4]
-    return [each.with_poses(each.poses[:frames]) for each in trajectories if len(each) >= frames]
+    return fine_tune(network, whole, settings.fine_tuning(len(whole[0]), len(whole)), seed, advance)
 
 
 @dataclass(frozen=True)
@@ -227,6 +231,23 @@ def joined(sessions: Sequence[Session]) -> Session:
     episodes = [episode for session in sessions for episode in session.episodes]
     numbered = tuple(replace(episode, index=index) for index, episode in enumerate(episodes))
     return replace(sessions[0], episodes=numbered)
+
+
+def _splits(
+    scenario: Scenario, episodes: Sequence[Episode], fitted: Sequence[int], seed: int
+) -> list[tuple[list[int], list[int]]]:
+    """Episodes to learn from and episodes to choose by: one split of many trials, as many as there are of few."""
+    once = split_known(scenario, episodes, fitted, seed)
+    trials = {scenario.group(episodes[index]) for index in fitted}
+    if len(trials) > _LEFT_OUT_IN_TURN:
+        return [once]
+    return [
+        (
+            [index for index in fitted if scenario.group(episodes[index]) != trial],
+            [index for index in fitted if scenario.group(episodes[index]) == trial],
+        )
+        for trial in sorted(trials)
+    ]
 
 
 def split_known(

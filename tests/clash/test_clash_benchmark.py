@@ -1,9 +1,25 @@
 """The benchmark runs and writes what it promises; its figures are judged where machines are quiet."""
 
+import runpy
+
 import numpy as np
 import pytest
 
-from tests.policies.test_policy_benchmarks import figures_of
+from tests.policies.test_policy_benchmarks import ROOT, figures_of
+
+
+def test_what_an_interrupted_run_kept_is_not_measured_again(tmp_path):
+    kept = runpy.run_path(str(ROOT / "benchmarks/_common.py"))["kept"]
+    measured = []
+
+    def measure():
+        measured.append(1)
+        return {"share": np.float64(0.5)}
+
+    assert [kept(tmp_path / "parts", "one", measure) for _ in range(3)] == [{"share": 0.5}] * 3
+    assert len(measured) == 1
+    assert kept(None, "one", measure) == {"share": 0.5}
+    assert len(measured) == 2
 
 
 @pytest.mark.slow

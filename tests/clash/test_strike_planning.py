@@ -55,6 +55,21 @@ def test_a_sliding_model_is_recovered_from_where_blocks_came_to_rest(square):
     assert fit_sliding(square, replace(recorded, rest=None)) is None
 
 
+@pytest.mark.parametrize("friction", [0.15, 0.5])
+def test_friction_that_differs_from_strike_to_strike_is_found_in_the_mean(square, friction):
+    """Friction differs by shares, so the longest slides must not decide alone."""
+    rng = np.random.default_rng(4)
+    after = rng.uniform([0.1, -0.2, -8], [0.7, 0.2, 8], (40, 3))
+    differing = friction * np.exp(0.08 * rng.normal(size=40))
+    means = np.exp(np.log(differing).reshape(4, 10).mean(axis=1))
+    rows = [SlidingModel(square.gyration_m, share, 0.8, 0.07, -0.6 * share) for share in differing]
+    rest = np.concatenate([model(after[row : row + 1]) for row, model in enumerate(rows)])
+    recorded = RecordedStrikes(sample_strikes(square, 40, rng), after, rest)
+    found = [fit_sliding(square, recorded.take(slice(first, first + 10))) for first in range(0, 40, 10)]
+    assert [model.friction for model in found] == pytest.approx(means, rel=0.05)
+    assert [model.deflection / model.friction for model in found] == pytest.approx([-0.6] * 4, abs=0.1)
+
+
 def test_identified_sliding_predicts_turns_better_than_mujoco(model, recorded):
     """Torsional friction, which the paper names as unsolved: same velocities, two slides."""
     others = recorded.take(slice(10, None))

@@ -11,8 +11,10 @@ import torch
 from rsr.cli.app import FAILED, main
 from rsr.files import read_json
 from rsr.gnn.identification import Identified
+from rsr.gnn.laws import Laws
 from rsr.gnn.pushes import pushed
 from rsr.gnn.scenes import cube_world
+from rsr.gnn.storage import load_network
 from rsr.gnn.teacher import teacher_rollout
 from rsr.gnn.teachers import save_teacher
 from rsr.gnn.trajectories import FRAME_S, Trajectory, save_trajectories
@@ -49,10 +51,27 @@ def test_training_says_what_to_do_next(data, network, capsys, tmp_path):
     said = capsys.readouterr()
     assert said.out.strip() == f"{tmp_path}: impulse, taught by 12 trajectories"
     assert f"rsr gnn evaluate --network {tmp_path} --trajectories FILE" in said.err.replace("\n", " ")
-    assert read_json(tmp_path / "network.json")["evidence"] == {"trajectories": 12, "fine_tuned_on": 3}
+    evidence = read_json(tmp_path / "network.json")["evidence"]
+    assert (evidence["trajectories"], evidence["recordings"]) == (12, 3)
+    assert (evidence["share"] > 0) == (evidence["error_after"] < evidence["error_before"])
+    assert "of the way: error of recordings left out" in said.err.replace("\n", " ")
     weights = (tmp_path / "network.npz").read_bytes()
     assert main(once) == 0
     assert (tmp_path / "network.npz").read_bytes() == weights
+
+
+def test_a_network_that_knows_many_contacts_goes_on_under_those_of_a_teacher(data, tmp_path, capsys):
+    drawn, base, out = (str(tmp_path / name) for name in ("drawn", "base", "out"))
+    assert main(["gnn", "data", "--out", drawn, "--trajectories", "3", "--frames", "12"]) == 0
+    assert main(["gnn", "train", "--data", drawn, "--out", base, "--steps", "2"]) == 0
+    told = ["--base", base, "--teacher", str(data / "teacher"), "--steps", "2"]
+    assert main(["gnn", "train", "--data", str(data / "pushes.npz"), "--out", out, *told]) == 0
+    coordinates = Laws.same(CONTACT).coordinates
+    np.testing.assert_allclose(load_network(Path(out)).laws.numpy(), coordinates, rtol=1e-5)
+    capsys.readouterr()
+    without_base = ["--out", out, "--teacher", str(data / "teacher")]
+    assert main(["gnn", "train", "--data", drawn, *without_base]) == FAILED
+    assert "--teacher without --base" in capsys.readouterr().err
 
 
 def test_a_network_is_judged_beside_its_teacher_and_rest(data, network, capsys, tmp_path):

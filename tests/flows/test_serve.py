@@ -10,9 +10,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import psutil
 import pytest
+from databases import postgresql
 from test_rsr_loop import offspring
 from toy import TABLE_NAME
 from toy.bare import find_faults, fingerprint, run_bare_loop
@@ -27,23 +30,32 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory) -> Iterator[dict[str, str]]:
-    """A running `python -m flows.serve`; yields the environment of those who talk to it."""
-    port, home = free_port(), tmp_path_factory.mktemp("prefect")
-    environment = {**os.environ, "PREFECT_HOME": str(home)}
-    log = (home / "serve.log").open("w+")
-    command = [sys.executable, "-m", "flows.serve", "--port", str(port)]
-    serving = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
-    await_(lambda: "Ready:" in (home / "serve.log").read_text() or serving.poll() is not None, "ready")
-    assert serving.poll() is None, (home / "serve.log").read_text()
-    children = psutil.Process(serving.pid).children(recursive=True)
-    yield {**environment, "PREFECT_API_URL": f"http://127.0.0.1:{port}/api"}
-    serving.send_signal(signal.SIGTERM)
-    assert serving.wait(timeout=60) == 0
-    _, alive = psutil.wait_procs(children, timeout=30)
-    log.close()
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def lab(request, tmp_path_factory) -> Iterator[dict[str, str]]:
+    """A running `python -m flows.serve` on either database; yields the environment of those who talk to it."""
+    with ExitStack() as stack:
+        database = {}
+        if request.param == "postgresql":
+            database["PREFECT_API_DATABASE_CONNECTION_URL"] = stack.enter_context(postgresql())
+        yield stack.enter_context(serving(tmp_path_factory.mktemp("prefect"), database))
+
+
+@contextmanager
+def serving(home: Path, database: dict[str, str]) -> Iterator[dict[str, str]]:
+    port = free_port()
+    environment = {**os.environ, **database, "PREFECT_HOME": str(home)}
+    with (home / "serve.log").open("w+") as log:
+        command = [sys.executable, "-m", "flows.serve", "--port", str(port)]
+        started = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
+        await_(lambda: "Ready:" in (home / "serve.log").read_text() or started.poll() is not None, "ready")
+        assert started.poll() is None, (home / "serve.log").read_text()
+        children = psutil.Process(started.pid).children(recursive=True)
+        yield {**environment, "PREFECT_API_URL": f"http://127.0.0.1:{port}/api"}
+        started.send_signal(signal.SIGTERM)
+        assert started.wait(timeout=60) == 0
+        _, alive = psutil.wait_procs(children, timeout=30)
     assert alive == []
+    assert (home / "prefect.db").exists() == (not database)
 
 
 def await_(condition, what: str) -> None:

@@ -13,8 +13,9 @@ from rsr.calibration import Evidence, start_calibration
 from rsr.config import GnnConfig
 from rsr.errors import CalibrationError
 from rsr.files import read_json
+from rsr.gnn.fine_tuning import of_one_length
 from rsr.gnn.storage import new_network, save_network
-from rsr.gnn.tuning import GnnFit, GnnSettings, fit_gnn, load_gnn, of_one_length, split_known
+from rsr.gnn.tuning import GnnFit, GnnSettings, Judges, fit_gnn, load_gnn, split_known
 from rsr.progress import ignore
 from rsr.scenarios import load_scenario
 from rsr.sessions import Card, Episode, Session
@@ -82,10 +83,18 @@ def test_a_fit_leaves_a_simulator_and_its_evidence(scenario, session, tmp_path):
     assert judged["position_error_percent"] == pytest.approx(fit.errors[fit.chosen]["position_error_percent"])
 
 
-def test_three_recordings_are_enough_to_fine_tune_on_two(scenario, session, tmp_path):
-    fit = fit_gnn(scenario, (session,), scenario.space.nominal, range(3), SMALL, 0, tmp_path, ignore)
-    assert set(read_json(tmp_path / "gnn.json")["scores"]) == {"network", "fine-tuned"}
+def test_of_three_recordings_each_is_left_out_once_to_choose_by(scenario, session, tmp_path):
+    still = replace(SMALL, finetune_steps=0)
+    nominal = scenario.space.nominal
+    fit_gnn(scenario, (session,), nominal, range(3), still, 0, tmp_path / "still", ignore)
+    fit = fit_gnn(scenario, (session,), nominal, range(3), SMALL, 0, tmp_path / "tuned", ignore)
+    scores = read_json(tmp_path / "tuned" / "gnn.json")["scores"]
+    assert set(scores) == {"network", "fine-tuned"}
     assert fit.chosen in fit.errors
+    network, judges = load_gnn(scenario, tmp_path / "still").network, Judges(scenario, session, nominal)
+    assert scores["network"] == pytest.approx(np.mean([judges.score(network, [index]) for index in range(3)]))
+    twice = fit_gnn(scenario, (session,), nominal, range(2), SMALL, 0, tmp_path / "two", ignore)
+    assert twice.chosen == "network"  # of two, one alone would be learnt from
 
 
 def test_recordings_of_different_lengths_are_all_learnt_from():
