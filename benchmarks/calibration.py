@@ -1,7 +1,8 @@
 """Calibration methods side by side on the same residuals, and what one Jacobian costs in MJX and in C.
 
-Recordings of the stand-in for reality: 32 episodes, and as many windows of 0.6 s as a fit takes by default. `mjx` runs
-with its programs compiled. Ratios above 1 speak for `mjx`; those of the methods are medians over three stand-ins:
+Recordings of the stand-in for reality: 32 episodes, and as many windows of 0.6 s, and as large a budget, as a fit takes
+by default. `mjx` runs with its programs compiled. A Jacobian counts for the steps of the trajectories it is taken
+along, its seconds count in full. Ratios above 1 speak for `mjx`; those of the methods are medians over three stand-ins:
 
 - steps_ratio_cmaes_over_mjx, wall_ratio_cmaes_over_mjx: what `cmaes` spends in all, over what `mjx` spends until it
   reaches the loss that `cmaes` ends at; 0 if it never does.
@@ -36,7 +37,7 @@ from rsr.scenarios import Scenario, load_scenario
 from rsr.sessions import Episode
 from rsr.simulators import MujocoSimulator
 
-BUDGET = 480
+BUDGET = Effort().budget
 WINDOW_STEPS = 12
 TWINS = 3
 CONTACT_STAGE = Path(__file__).parent / "contact_stage" / "scenario.yaml"

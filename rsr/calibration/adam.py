@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rsr.calibration.gradient import stages
+from rsr.calibration.leading import stages
 from rsr.calibration.loss import Loss
 from rsr.calibration.search import Found
 from rsr.calibration.sensitivity import Sensitivity, choose_slopes

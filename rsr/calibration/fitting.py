@@ -31,7 +31,7 @@ _SEARCHED, _REFINED = 0.65, 0.9
 
 
 class Effort(BaseModel):
-    """How much a fit simulates. With the defaults one of push_cube takes a quarter of a minute on two cores.
+    """How much a fit simulates. With the defaults one of push_cube takes half a minute of one core's time.
 
     Args:
         budget: points that the search may evaluate.

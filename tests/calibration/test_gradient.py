@@ -10,11 +10,12 @@ import mujoco
 import numpy as np
 import pytest
 
-from rsr.calibration import Effort, calibrator, start_prior
+from rsr.calibration import Effort, Prior, calibrator, start_prior
 from rsr.calibration.adam import search_adam
 from rsr.calibration.cmaes import search_cmaes
-from rsr.calibration.descent import descend
+from rsr.calibration.descent import Descent, descend
 from rsr.calibration.differences import jacobian
+from rsr.calibration.evolution import POPULATION, evolve, tempered_root
 from rsr.calibration.gradient import search_mjx
 from rsr.calibration.loss import Loss
 from rsr.calibration.sensitivity import choose_slopes
@@ -84,6 +85,37 @@ def test_descent_goes_down_and_stays_inside(loss: Loss):
     assert (found.point >= loss.bounds[:, 0]).all()
     assert (found.point <= loss.bounds[:, 1]).all()
     assert sum(counted) < 60
+
+
+def test_evolution_is_wide_only_where_the_data_say_little():
+    told, open_to_all = np.square(tempered_root(Descent(np.zeros(2), 0.0, np.diag([1e4 + 1, 1.0]), True), 100.0)).sum(1)
+    np.testing.assert_allclose(told, 1 / 101)
+    np.testing.assert_allclose(open_to_all, 1.0)
+
+
+def test_evolution_stays_inside_is_never_worse_and_minds_the_budget(loss: Loss):
+    few = replace(loss, windows=loss.windows.take(np.arange(4)).shortened(2))
+    start = Descent(few.first, float(few(few.first[None])[0]), np.eye(len(few.first)), True)
+    counted: list[int] = []
+    found = evolve(few, start, 1.0, 9, 0, lambda _, points, __: counted.append(points), lambda: len(counted) < 4)
+    assert counted == [1, *3 * [POPULATION]]
+    assert found.lowest < start.loss
+    np.testing.assert_allclose(few(found.best[None])[0], found.lowest)
+    lower, upper = few.bounds.T
+    for point in (found.best, found.centre):
+        assert ((lower <= point) & (point <= upper)).all()
+
+
+def test_comes_back_from_a_start_that_is_wrong_in_all_of_the_drive(loss: Loss):
+    """60 ms late, nine times too stiff, an eighth of the damping."""
+    truth, space = loss.scenario.space.vector(TRUTH), loss.scenario.space
+    wrong = space.vector({**TRUTH, "control_delay": 0.139, "actuator_gain": 3.9, "joint_damping": 0.25})
+    misled = replace(loss, prior=Prior(space.to_coordinates(wrong), space.prior_std))
+    found = search_mjx(misled, 480, 0, ignore)
+    at_start, at_truth, at_end = misled(
+        np.clip(np.stack([misled.first, misled.points(truth), found.point]), *misled.bounds.T)
+    )
+    assert at_end < 1.1 * at_truth < 0.1 * at_start
 
 
 def test_differences_can_stand_in_for_mjx(loss: Loss):

@@ -96,6 +96,20 @@ def test_a_shifted_zero_is_no_evidence(loss, scenario):
     assert rms(found - zeros) < 0.25 * rms(zeros)
 
 
+def test_zeros_beside_an_orientation():
+    """An orientation has four columns, and differs from another by three."""
+    pushed = load_scenario("push_cube")
+    observed = tuple(replace(each, zero_std=0.01 * (each.kind == "angle")) for each in pushed.observed)
+    pushed = replace(pushed, observed=observed)
+    windows = choose(pushed, cut(pushed, recording(episodes=4, steps=40).episodes, 8, 4), 8, np.random.default_rng(0))
+    with MujocoSimulator(pushed) as simulated:
+        whole = with_zeros(Loss(pushed, simulated, windows, start_prior(pushed)))
+        short = with_zeros(replace(whole, windows=windows.shortened(3), zeros=None))
+    assert whole.zeros is not None
+    assert short.zeros is not None
+    np.testing.assert_allclose(whole.zeros.shortened(3).slopes, short.zeros.slopes, atol=1e-9)
+
+
 def test_shortened_slopes_are_those_of_shortened_windows(loss):
     whole = with_zeros(loss)
     short = with_zeros(loss.shortened(20))
