@@ -13,7 +13,7 @@ from pathlib import Path
 
 from _common import Figure
 from _served import Served, await_
-from _small_steps import SMALL, SMALL_TABLE
+from small_steps import SMALL, SMALL_TABLE
 from toy.bare import find_faults, fingerprint
 
 from rsr.steps.verification import verify

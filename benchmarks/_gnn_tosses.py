@@ -11,7 +11,7 @@ from _common import Figure
 from rsr.calibration import Calibration, calibrator, load_calibration, save_calibration, start_prior
 from rsr.config import TuneConfig
 from rsr.files import read_json
-from rsr.gnn.tuning import RECORD, GnnSettings, fit_gnn
+from rsr.gnn.tuning import RECORD, GnnSettings, Lesson, fit_gnn
 from rsr.progress import bar, ignore
 from rsr.scenarios import Scenario, load_scenario
 from rsr.sessions import Session
@@ -43,12 +43,12 @@ def _fit(scenario: Scenario, session: Session, folder: Path, quick: bool) -> Non
     if quick:
         few = replace(session, episodes=session.episodes[:8])
         settings = GnnSettings(trajectories=20, steps=3, finetune_steps=2)
-        fit_gnn(scenario, (few,), scenario.space.nominal, range(5), settings, 0, folder, ignore)
+        fit_gnn(Lesson(scenario, (few,), scenario.space.nominal, range(5), settings, 0), folder, ignore)
         return
     teacher = _identified(scenario, session, folder / "teacher")
     with bar("tosses") as advance:
-        fitted = teacher.evidence.fitted
-        fit_gnn(scenario, (session,), teacher.vector(), fitted, GnnSettings(), 0, folder, advance)
+        lesson = Lesson(scenario, (session,), teacher.vector(), teacher.evidence.fitted, GnnSettings(), 0)
+        fit_gnn(lesson, folder, advance)
 
 
 def _identified(scenario: Scenario, session: Session, folder: Path) -> Calibration:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -31,7 +30,9 @@ _UNAVAILABLE = 503
 @contextmanager
 def served(folder: Path) -> Iterator[Served]:
     """Bring up server, worker and deployments with a history of their own in this folder; end all of it afterwards."""
-    port = _free_port()
+    from ports import free_port
+
+    port = free_port()
     os.environ["PREFECT_API_URL"] = f"http://127.0.0.1:{port}/api"
     os.environ["PREFECT_HOME"] = str(folder / "prefect")
     log = (folder / "serve.log").open("w")
@@ -139,9 +140,3 @@ def _words(process: psutil.Process) -> list[str]:
         return process.cmdline()
     except psutil.Error:
         return []
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]

@@ -17,7 +17,7 @@ from rsr.clash.hybrid import HybridStrikes
 from rsr.clash.planning import Rollouts, plan
 from rsr.randomness import generator
 from rsr.realities.strikes import TUNING_SEEDS, StrikeStandIn
-from rsr.scenarios.pushing.pose import wrapped
+from rsr.scenarios.plane import wrapped
 from rsr.scenarios.strike import RecordedStrikes, Shape, Strikes, sample_strikes
 from rsr.simulators.strike_rollouts import FastRollout, PlainRollout, Slide
 from rsr.simulators.strikes import Collider

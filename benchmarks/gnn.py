@@ -32,18 +32,18 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
-from _common import Figure, run
+from _common import Figure, kept, run
 from _gnn_accuracy import fignet_on_teacher, laws_on_teachers, on_teacher
 from _gnn_networks import identified, reality, seeds, taught
 from _gnn_reality import from_first_frame, on_realities
 from _gnn_tosses import tosses
 from _gnn_use import gradients, policy, pushes, speed
 
-from rsr.files import read_json, write_json
 from rsr.scenarios.two_cubes import ContactParameters
 
 Part = Callable[[Path, bool], dict[str, Figure]]
@@ -55,16 +55,8 @@ def measure(quick: bool, network: Path | None) -> dict[str, Figure]:
         folder = Path(scratch) if network is None else network
         figures: dict[str, Figure] = {}
         for name in PARTS:
-            figures |= measured(name, folder, quick)
+            figures |= kept(folder / "figures", name, partial(PARTS[name], folder, quick))
         return figures
-
-
-def measured(name: str, folder: Path, quick: bool) -> dict[str, Figure]:
-    """The figures of one part, measured now or by a run that was stopped later."""
-    kept = folder / "figures" / f"{name}.json"
-    if not kept.is_file():
-        write_json(kept, PARTS[name](folder, quick))
-    return read_json(kept)
 
 
 def identification(folder: Path, quick: bool) -> dict[str, Figure]:

@@ -20,7 +20,6 @@ With --quick fewer jobs. --figure FILE draws the model.
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -34,13 +33,12 @@ from urllib.request import urlopen
 
 import numpy as np
 from _common import Figure, run
+from _fan_outs import JOB_S, WORKERS, efficiency, same_bytes, seconds
 
 _PROJECT = Path(__file__).resolve().parents[1]
 _HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(_PROJECT)]
 os.environ["PYTHONPATH"] = os.pathsep.join([str(_PROJECT), str(_HERE)])
-_JOB_S = 0.5
-_WORKERS = 2
 _PORT = 42877
 _PROBE_S = 0.1
 _LENGTHS_S = (0.5, 6.0, 60.0)
@@ -70,30 +68,22 @@ def measure(quick: bool, figure: Path | None) -> dict[str, Figure]:
             models[name], told = _fitted(name, quick)
             figures |= told
         figures |= _goal(20 if quick else 200, models["dask"])
-        figures["same_bytes_on_every_engine"] = _same_bytes()
+        figures["same_bytes_on_every_engine"] = same_bytes("threads", "processes", "dask")
     if figure is not None:
         _draw(models, figure)
     return figures
 
 
-def wait(seconds: float, number: int = 0) -> int:
-    """A job of known length."""
-    time.sleep(seconds)
-    return number
-
-
 def _goal(jobs: int, model: Model) -> dict[str, Figure]:
     """The fan-out that the project promises, and how well the model foretells it."""
-    batches = 8 * _WORKERS
-    by_itself = _seconds("dask", jobs, _JOB_S, _WORKERS, None)
-    one_each = _seconds("dask", jobs, _JOB_S, _WORKERS, 1)
-    ideal_s = jobs * _JOB_S / _WORKERS
-    foretold = [model.seconds(batches, _WORKERS, jobs * _JOB_S / batches), model.seconds(jobs, _WORKERS, _JOB_S)]
+    batches = 8 * WORKERS
+    by_itself, one_each = seconds("dask", jobs), seconds("dask", jobs, batch=1)
+    foretold = [model.seconds(batches, WORKERS, jobs * JOB_S / batches), model.seconds(jobs, WORKERS, JOB_S)]
     errors = [abs(one / other - 1) for one, other in zip(foretold, (by_itself, one_each), strict=True)]
     return {
         "dask_jobs": jobs,
-        "dask_efficiency": ideal_s / by_itself,
-        "dask_efficiency_one_job_a_task": ideal_s / one_each,
+        "dask_efficiency": efficiency(jobs, by_itself),
+        "dask_efficiency_one_job_a_task": efficiency(jobs, one_each),
         "model_error": max(errors),
     }
 
@@ -101,15 +91,15 @@ def _goal(jobs: int, model: Model) -> dict[str, Figure]:
 def _fitted(name: str, quick: bool) -> tuple[Model, dict[str, Figure]]:
     """Fit the model to runs without work on many workers, and to runs on one worker."""
     few, many, alone = (4, 16, 6) if quick else (10, 60, 20)
-    wide = 8 if name == "threads" else _WORKERS
+    wide = 8 if name == "threads" else WORKERS
     begun = time.perf_counter()
-    _seconds(name, wide, 0.0, wide, 1)  # imports, and Dask's cluster
+    seconds(name, wide, 0.0, wide, 1)  # imports, and Dask's cluster
     started_s = time.perf_counter() - begun
-    idle = [min(_seconds(name, count, 0.0, wide, 1) for _ in range(1 if quick else 2)) for count in (few, many)]
+    idle = [min(seconds(name, count, 0.0, wide, 1) for _ in range(1 if quick else 2)) for count in (few, many)]
     slope = max((idle[1] - idle[0]) / (many - few), 1e-4)
     fixed_s = max(idle[0] - few * slope, 0.0)
-    _seconds(name, 1, 0.0, 1, 1)
-    busy_s = _seconds(name, alone, _PROBE_S, 1, 1)
+    seconds(name, 1, 0.0, 1, 1)
+    busy_s = seconds(name, alone, _PROBE_S, 1, 1)
     worker_s = max((busy_s - fixed_s) / alone - _PROBE_S, 0.0)
     model = Model(fixed_s, slope, worker_s)
     told: dict[str, Figure] = {
@@ -119,35 +109,6 @@ def _fitted(name: str, quick: bool) -> tuple[Model, dict[str, Figure]]:
         f"{name}_worker_s_a_task": worker_s,
     }
     return model, told | {f"{name}_most_workers_{length:g}_s": model.most_workers(length) for length in _LENGTHS_S}
-
-
-def _seconds(name: str, jobs: int, job_s: float, workers: int, batch: int | None) -> float:
-    from tasks.engine_settings import Engine
-    from tasks.fan_out import fan_out
-
-    work = [{"seconds": job_s, "number": number} for number in range(jobs)]
-    begun = time.perf_counter()
-    found = fan_out("scaling:wait", work, Engine(name, workers, batch))  # type: ignore[arg-type]
-    taken_s = time.perf_counter() - begun
-    if found != list(range(jobs)):
-        raise AssertionError(f"{name} returned something else")
-    return taken_s
-
-
-def _same_bytes() -> bool:
-    from tasks.engine_settings import Engine
-    from tasks.fan_out import fan_out
-
-    jobs = [{"seed": seed, "count": 100} for seed in range(6)]
-    found = {json.dumps(fan_out("scaling:draw", jobs, Engine(name))) for name in ("threads", "processes", "dask")}  # type: ignore[arg-type]
-    return found == {json.dumps([draw(**job) for job in jobs])}
-
-
-def draw(seed: int, count: int) -> list[float]:
-    """A job with randomness of its own."""
-    from rsr.randomness import generator
-
-    return generator(seed, "scaling").normal(size=count).tolist()
 
 
 @contextmanager

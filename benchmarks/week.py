@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 from _common import Figure, run
 from _served import Served, await_, served
-from _small_steps import SMALL, SMALL_TABLE
+from small_steps import SMALL, SMALL_TABLE
 
 from rsr.cli import main as rsr
 from rsr.config import LoopConfig, RealityConfig

@@ -16,6 +16,15 @@ def ignore(fraction: float, words: str = "") -> None:
     """The Advance of a caller who does not want to see progress."""
 
 
+def part_of(advance: Advance, start: float, end: float) -> Advance:
+    """Progress of one part of the work, from `start` to `end` of the whole, as progress of the whole."""
+
+    def part(fraction: float, words: str = "") -> None:
+        advance(start + (end - start) * fraction, words)
+
+    return part
+
+
 @contextmanager
 def bar(title: str) -> Iterator[Advance]:
     """Show one progress bar; yields the function that moves it."""

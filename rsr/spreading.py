@@ -56,7 +56,7 @@ def spread(function: str, jobs: Sequence[Job], advance: Advance = ignore) -> lis
     return _chosen.get()(function, jobs, advance)
 
 
-def load(function: str) -> Any:
-    """The function of this "module:name"."""
-    module, name = function.split(":")
-    return getattr(importlib.import_module(module), name)
+def load(name: str) -> Any:
+    """The function, or whatever else it may be, of this "module:name"."""
+    module, attribute = name.split(":")
+    return getattr(importlib.import_module(module), attribute)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from rsr.config import LoopConfig
 from rsr.errors import WorkspaceError
+from rsr.spreading import load
 from rsr.steps import LAUNCHER_FILE, StepTable, reason_to_stop, table_of
 from rsr.workspace import CHAIN_FILE, CURVES_FILE, Workspace
 from tasks import bookkeeping, versions
@@ -89,8 +89,7 @@ def _check_kind(root: Path, table: StepTable) -> None:
 
 def load_table(name: str) -> StepTable:
     """Load a table of steps by its "module:name"."""
-    module, attribute = name.split(":")
-    return getattr(importlib.import_module(module), attribute)
+    return load(name)
 
 
 def finished(campaign: Campaign, iterations: int) -> bool:

@@ -14,12 +14,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from forks import in_fork, say
+from small_steps import STEPS as _REAL
 from toy.bare import find_faults, fingerprint, run_bare_loop
 
 import rsr.policies.training  # noqa: F401  # imported once, for all forks
 from rsr.config import InfoGapConfig, LoopConfig, RealityConfig, RetrainConfig, StartConfig, TuneConfig
 from rsr.progress import Advance
-from rsr.steps import TABLE as _REAL
 from rsr.steps import Step
 from rsr.steps.table import StepFunction
 from rsr.workspace import Workspace

@@ -19,7 +19,7 @@ from rsr.calibration.search import Found, Search
 from rsr.calibration.windows import Windows, choose, cut
 from rsr.calibration.zeros import ROUNDS, around_zeros, with_zeros
 from rsr.errors import CalibrationError
-from rsr.progress import Advance
+from rsr.progress import Advance, part_of
 from rsr.randomness import derive_seed, generator
 from rsr.scenarios import Scenario
 from rsr.scenarios.structure import structured
@@ -110,7 +110,7 @@ class WindowCalibrator:
                 where=f"scenario {scenario.name}",
                 next_step="Add `structure` to the scenario's YAML file, or calibrate without it.",
             )
-        return race(scenario, episodes, prior, seed, _part(advance, 0.0, 0.0))
+        return race(scenario, episodes, prior, seed, part_of(advance, 0.0, 0.0))
 
     def _windows(self, scenario: Scenario, episodes: list[Episode], seed: int) -> Windows:
         steps = self.effort.window_steps or scenario.window_steps
@@ -119,9 +119,9 @@ class WindowCalibrator:
 
     def _fitted(self, loss: Loss, judges: HeldOut, seed: int, advance: Advance) -> _Outcome:
         """Search, average over ripples, and keep the result if it predicts the held-out episodes better."""
-        loss, found = self._searched(loss, seed, _part(advance, 0.0, _SEARCHED))
+        loss, found = self._searched(loss, seed, part_of(advance, 0.0, _SEARCHED))
         fitted_seed, seed = seed, derive_seed(seed, "refine")
-        point, slope = refine(loss, found.point, seed, _part(advance, _SEARCHED, _REFINED))
+        point, slope = refine(loss, found.point, seed, part_of(advance, _SEARCHED, _REFINED))
         origin = np.zeros(len(point))
         before, after = (judges.replays(loss.values(each)) for each in (origin, point))
         status: Status = found.status
@@ -132,7 +132,7 @@ class WindowCalibrator:
         episodes = [judges.episodes[index] for index in judges.fitted]
         known_now = identifiability.posterior(loss, point, slope)
         subject = Subject(loss, episodes, point, slope, known_now, found.sensitivity)
-        checked = check(subject, self.resamples, fitted_seed, _part(advance, _REFINED, 1.0))
+        checked = check(subject, self.resamples, fitted_seed, part_of(advance, _REFINED, 1.0))
         return _Outcome(
             loss.values(point), checked.posterior, status, before, after, found.trace, checked.warnings, checked.checks
         )
@@ -141,10 +141,10 @@ class WindowCalibrator:
         """Search; where zeros differ from episode to episode, search again around those that were found."""
         rounds = ROUNDS if loss.zeros else 1
         for turn in range(rounds - 1):
-            part = _part(advance, turn / rounds, (turn + 1) / rounds)
+            part = part_of(advance, turn / rounds, (turn + 1) / rounds)
             found = self.search(loss, self.effort.budget, derive_seed(seed, "search"), part)
             loss = around_zeros(loss, found.point)
-        last = _part(advance, 1 - 1 / rounds, 1.0)
+        last = part_of(advance, 1 - 1 / rounds, 1.0)
         found = self.search(loss, self.effort.budget, derive_seed(seed, "search"), last)
         return (around_zeros(loss, found.point) if loss.zeros else loss), found
 
@@ -192,8 +192,3 @@ def _episodes(scenario: Scenario, sessions: tuple[Session, ...]) -> tuple[Episod
                 next_step="Name the scenario that it was recorded for.",
             )
     return tuple(episode for session in sessions for episode in session.episodes)
-
-
-def _part(advance: Advance, start: float, end: float) -> Advance:
-    """Progress of one part of the work as progress of the whole."""
-    return lambda share, words: advance(start + (end - start) * share, words)

@@ -45,8 +45,7 @@ def _slopes(loss: Loss, values: np.ndarray) -> ZeroSlopes:
             states[..., place] += zero  # the world is elsewhere than the sensor says
             shifted.append(scaled_differences(scenario, windows, states, values[None])[0])
         columns.append((shifted[0] - shifted[1]) / (2 * STEP))
-    # Orientations differ by rotation vectors.
-    widths = tuple(3 if each.kind == "quaternion" else each.channel.width for each in scenario.observed)
+    widths = tuple(each.tangent_width for each in scenario.observed)
     # A larger zero is subtracted from what was recorded, so it moves differences the other way than it moves states.
     return ZeroSlopes(-np.stack(columns, axis=-1), windows.episode, widths, ROBUST_SCALES)
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rsr.scenarios.plane import rotated
 from rsr.scenarios.strike import Definition, RecordedStrikes, Shape, Strikes
 from rsr.scenarios.strike.definition import GRAVITY_M_S2
-from rsr.scenarios.strike.outline import distances, rotated
+from rsr.scenarios.strike.outline import distances
 
 _BEFORE_FRAMES, _AFTER_FRAMES, _FEWEST_AFTER = 10, 15, 6
 _FEWEST_BEFORE = 5

@@ -17,9 +17,10 @@ from rsr.clash.bases import Base
 from rsr.clash.identification import GROUND
 from rsr.errors import CalibrationError
 from rsr.scenarios import load_scenario
+from rsr.scenarios.plane import rotated
 from rsr.scenarios.pushing.pose import yaw_of
 from rsr.scenarios.strike import PARAMETERS, Definition, RecordedStrikes, Shape, Strikes, scene_xml
-from rsr.scenarios.strike.outline import distances, rotated
+from rsr.scenarios.strike.outline import distances
 from rsr.simulators.strikes import SettledHeights
 
 MOST_CORNERS = 20

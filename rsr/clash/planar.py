@@ -6,8 +6,8 @@ import mujoco
 import numpy as np
 
 from rsr.scenarios import Scenario
+from rsr.scenarios.plane import rotated
 from rsr.scenarios.strike import Shape, Strikes, declared_collision, struck_shape
-from rsr.scenarios.strike.outline import rotated
 
 _PLACES = 400
 

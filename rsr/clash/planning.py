@@ -10,7 +10,7 @@ import numpy as np
 from cmaes import CMA
 
 from rsr.randomness import derive_seed, generator
-from rsr.scenarios.pushing.pose import wrapped
+from rsr.scenarios.plane import wrapped
 from rsr.scenarios.strike import ANGLE_RAD, SPEED_M_S, Shape, Strikes, strikes_at
 
 Rollouts = Callable[[Strikes], np.ndarray]

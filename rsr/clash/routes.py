@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rsr.scenarios.strike.outline import rotated
+from rsr.scenarios.plane import rotated
 
 SEGMENT_M = 0.3
 HALF_WIDTH_M = 0.04

@@ -13,8 +13,8 @@ import numpy as np
 
 from rsr.clash.routes import HALF_WIDTH_M, REACHED_M, SEGMENT_M
 from rsr.errors import ConfigError
+from rsr.scenarios.plane import rotated, wrapped
 from rsr.scenarios.strike import ANGLE_RAD, SPEED_M_S, Shape, Strikes, strikes_at
-from rsr.scenarios.strike.outline import rotated
 
 OBSERVATIONS = (
     *("along", "across", "goal_ahead", "goal_aside"),
@@ -137,7 +137,7 @@ class SegmentTask:
         pose = blocks.pose.copy()
         # The block's frame is turned from its direction by as much as the middle of its struck face is.
         pose[:, :2] += rotated(rests[:, :2], pose[:, 2] - self.ahead_rad)
-        pose[:, 2] = (pose[:, 2] + rests[:, 2] + np.pi) % (2 * np.pi) - np.pi
+        pose[:, 2] = wrapped(pose[:, 2] + rests[:, 2])
         moved = replace(blocks, pose=pose, struck=blocks.struck + 1)
         reached = moved.distance_m <= self.reached_m
         beyond = (pose[:, 0] < -_BACK_M) | (pose[:, 0] > SEGMENT_M + _BACK_M)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import least_squares
 
+from rsr.scenarios.plane import rotated
 from rsr.scenarios.strike import RecordedStrikes, Shape
 from rsr.scenarios.strike.definition import GRAVITY_M_S2
-from rsr.scenarios.strike.outline import rotated
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 _REFERENCE_M_S = 0.5

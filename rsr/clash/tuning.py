@@ -14,7 +14,7 @@ from rsr.clash.recordings import Recordings
 from rsr.clash.sliding import SlidingModel
 from rsr.clash.surrogate import Surrogate
 from rsr.errors import CalibrationError
-from rsr.scenarios.pushing.pose import wrapped
+from rsr.scenarios.plane import wrapped
 from rsr.scenarios.strike import PARAMETERS, RecordedStrikes, Shape, Strikes
 
 

@@ -39,7 +39,7 @@ _HORIZON = 45
 def train(
     data: _PATHS,
     out: _DIR,
-    network: Annotated[str, arg(metavar="KIND")] = "impulse",
+    network: Annotated[str | None, arg(metavar="KIND", help_behavior_hint="")] = None,
     steps: Annotated[int | None, arg(metavar="N", help_behavior_hint="")] = None,
     base: _MAYBE_DIR = None,
     teacher: _MAYBE_DIR = None,
@@ -52,7 +52,7 @@ def train(
     Args:
         data: folders of `rsr gnn data`, or .npz files of trajectories.
         out: folder for the network. Begun again, a training goes on where it was stopped.
-        network: impulse, or fignet.
+        network: impulse, or fignet; by default impulse, or what --base is.
         steps: of training; by default 2000, which take the network impulse about four minutes of one core, or 600
             with --base.
         base: go on from this network, which was taught by data without a teacher, so that it knows many contacts.
@@ -73,15 +73,15 @@ def train(
             where="rsr gnn train",
             next_step="Name the network with --base, or leave --teacher out: the data are the teacher's already.",
         )
+    start = None if base is None else _told(base, teacher, network)
     taught = [trajectory for path in data for trajectory in _read(path)]
     with progress.bar("training") as advance:
-        if base is None:
-            settings = TrainingSettings(steps=2000 if steps is None else steps, network=network)
+        if start is None:
+            settings = TrainingSettings(steps=2000 if steps is None else steps, network=network or "impulse")
             learnt = train_network(taught, settings, seed, advance, folder=out)
         else:
-            start = _told(base, teacher)
-            network, carried = start.kind, CARRYING.steps if steps is None else steps
-            settings = replace(CARRYING, steps=carried, network=network)
+            carried = CARRYING.steps if steps is None else steps
+            settings = replace(CARRYING, steps=carried, network=start.kind)
             learnt = fine_tune(start, taught, settings, seed, advance, folder=out)
     if finetune is not None:
         few = replace(FEW_SHOTS, steps=finetune_steps)
@@ -92,12 +92,12 @@ def train(
         hint(f"fine-tuned {tuned.share:.0%} of the way: error of recordings left out {before:.3g}, then {after:.3g}")
         evidence = {"recordings": len(recorded), "share": tuned.share, "error_before": before, "error_after": after}
         save_network(tuned.network, out, {"trajectories": len(taught), **evidence})
-    say(f"{out}: {network}, taught by {len(taught)} trajectories")
+    say(f"{out}: {learnt.kind}, taught by {len(taught)} trajectories")
     hint(f"judge it by others: rsr gnn evaluate --network {out} --trajectories FILE")
     return 0
 
 
-def _told(base: Path, teacher: Path | None) -> ContactNetwork:
+def _told(base: Path, teacher: Path | None, kind: str | None) -> ContactNetwork:
     """A network to go on from, told the contacts of an identified teacher if there is one."""
     from rsr.gnn.impulse import ImpulseNetwork
     from rsr.gnn.laws import Laws
@@ -105,8 +105,22 @@ def _told(base: Path, teacher: Path | None) -> ContactNetwork:
     from rsr.gnn.teachers import load_teacher
 
     network = load_network(base)
-    if teacher is None or not isinstance(network, ImpulseNetwork):
+    if kind not in (None, network.kind):
+        raise ConfigError(
+            got=f"--network {kind}",
+            expected=f"{network.kind}, which --base is",
+            where=f"rsr gnn train, --base {base}",
+            next_step="Leave --network out, or leave --base out and train a network of that kind.",
+        )
+    if teacher is None:
         return network
+    if not isinstance(network, ImpulseNetwork):
+        raise ConfigError(
+            got=f"--teacher with a network {network.kind}",
+            expected="--base of kind impulse: the other one is told nothing of contacts but what the data show",
+            where=f"rsr gnn train, --base {base}",
+            next_step="Leave --teacher out: the data are the teacher's already.",
+        )
     return network.obeying(Laws.same(load_teacher(teacher)))
 
 

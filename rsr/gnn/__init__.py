@@ -26,7 +26,7 @@ from rsr.gnn.storage import load_network, new_network, save_network
 from rsr.gnn.teacher import teacher_rollout
 from rsr.gnn.training import TrainingSettings, fine_tune, train_network
 from rsr.gnn.trajectories import Trajectory, load_trajectories, save_trajectories
-from rsr.gnn.tuning import GnnFit, GnnSettings, fit_gnn, load_gnn
+from rsr.gnn.tuning import GnnFit, GnnSettings, Lesson, fit_gnn, load_gnn
 
 __all__ = [
     "Body",
@@ -38,6 +38,7 @@ __all__ = [
     "Identified",
     "Judge",
     "Laws",
+    "Lesson",
     "Mesh",
     "MeshError",
     "PushTask",

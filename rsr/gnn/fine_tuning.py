@@ -16,7 +16,7 @@ from rsr.gnn.evaluation import judge
 from rsr.gnn.simulator import predict
 from rsr.gnn.training import TrainingSettings, fine_tune
 from rsr.gnn.trajectories import GIVEN_FRAMES, Trajectory
-from rsr.progress import Advance, ignore
+from rsr.progress import Advance, ignore, part_of
 
 FEW_SHOTS = TrainingSettings(steps=25, batch=12, rate=1e-3, long_from=0.0, noise_m=0.0, scale_m_s=0.1)
 """Centimetres count, the millimetres that cameras add do not. The rate is still warming up when it is over."""
@@ -64,10 +64,11 @@ def fine_tune_as_helps(
         )
     settings = replace(settings, unroll=len(whole[0]) - GIVEN_FRAMES, network=network.kind)
     folds = min(_FOLDS, len(whole))
+    rounds = folds + 1  # the last is for all recordings
     errors: dict[float, list[float]] = {share: [] for share in SHARES}
     for fold in range(folds):
         others = [each for index, each in enumerate(whole) if index % folds != fold]
-        tuned = fine_tune(network, others, settings, seed, _part(advance, fold, folds + 1))
+        tuned = fine_tune(network, others, settings, seed, part_of(advance, fold / rounds, (fold + 1) / rounds))
         for share in SHARES:
             errors[share] += _errors(_between(network, tuned, share), whole[fold::folds])
     left_out = {share: sum(each) / len(each) for share, each in errors.items()}
@@ -75,7 +76,7 @@ def fine_tune_as_helps(
     if chosen == 0.0:
         advance(1.0, "left as it was")
         return FineTuned(network, chosen, left_out)
-    tuned = fine_tune(network, whole, settings, seed, _part(advance, folds, folds + 1))
+    tuned = fine_tune(network, whole, settings, seed, part_of(advance, folds / rounds, 1.0))
     return FineTuned(_between(network, tuned, chosen), chosen, left_out)
 
 
@@ -94,7 +95,3 @@ def _between(network: ContactNetwork, tuned: ContactNetwork, share: float) -> Co
 
 def _errors(network: ContactNetwork, trajectories: Sequence[Trajectory]) -> list[float]:
     return [judge(lambda given: predict(network, given), [each]).trajectory_error() for each in trajectories]
-
-
-def _part(advance: Advance, index: int, count: int) -> Advance:
-    return lambda fraction, words="": advance((index + fraction) / count, words)

@@ -5,7 +5,6 @@ Objective and ranges are those of "Few-Shot Neural Differentiable Simulator", Eq
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from rsr.errors import CalibrationError, ConfigError, SessionError
+from rsr.errors import CalibrationError, SessionError
 from rsr.gnn.rotations import angle_between
 from rsr.gnn.teacher import THREADS, rollouts, teacher_model, with_contact
 from rsr.gnn.trajectories import GIVEN_FRAMES, Trajectory
@@ -21,6 +20,7 @@ from rsr.gnn.velocities import Steady, steady_all
 from rsr.progress import Advance, ignore
 from rsr.scenarios import ParameterSpace, load_scenario
 from rsr.scenarios.two_cubes import ContactParameters
+from rsr.sessions.extras import library
 
 EVALUATIONS = 1000
 _POPULATION = 16
@@ -214,15 +214,7 @@ def _warnings(recorded: Sequence[Steady]) -> tuple[str, ...]:
 
 def _study(seed: int) -> Any:
     """An Optuna study that CMA-ES leads, without its messages."""
-    try:
-        optuna: Any = importlib.import_module("optuna")
-    except ImportError as error:
-        raise ConfigError(
-            got="no library 'optuna'",
-            expected="it, to identify contact parameters",
-            where="installation",
-            next_step='Install the extra: pip install "rsr[gnn]"',
-        ) from error
+    optuna = library("optuna", "gnn", "to identify contact parameters")
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:

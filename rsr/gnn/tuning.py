@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,9 @@ from rsr.gnn.fine_tuning import of_one_length
 from rsr.gnn.simulator import GnnSimulator
 from rsr.gnn.storage import load_network, save_network
 from rsr.gnn.training import TrainingSettings, fine_tune, train_network
+from rsr.gnn.trajectories import Trajectory
 from rsr.gnn.variation import judged_trajectories, varied_trajectories
-from rsr.progress import Advance
+from rsr.progress import Advance, part_of
 from rsr.randomness import generator
 from rsr.scenarios import Scenario
 from rsr.sessions import Episode, Session
@@ -72,6 +74,67 @@ class GnnSettings:
         )
 
 
+@dataclass(frozen=True)
+class Lesson:
+    """What a network learns from and is judged by. Equal ones part the episodes alike.
+
+    Args:
+        teacher: [P], the scenario's parameters as identified on the fitted episodes.
+        fitted: episodes, counted over all sessions one after the other, that may be used; all others judge, but for
+            repeats of a fitted trial.
+    """
+
+    scenario: Scenario
+    sessions: Sequence[Session]
+    teacher: np.ndarray
+    fitted: Sequence[int]
+    settings: GnnSettings
+    seed: int
+
+    @cached_property
+    def session(self) -> Session:
+        return joined(self.sessions)
+
+    def simulated(self, advance: Advance) -> list[Trajectory]:
+        """What the teacher does from varied starts of the recordings that are not kept back."""
+        known, settings = self._recorded(self._once()[0]), self.settings
+        frames = self.scenario.episode_steps
+        return varied_trajectories(
+            *(self.scenario, self.teacher, known, settings.trajectories, frames, self.seed, settings.threads), advance
+        )
+
+    def splits(self) -> list[tuple[list[int], list[int]]]:
+        """Episodes to learn from and episodes to choose by: one split of many trials, as many as there are of few."""
+        once = self._once()
+        trial = {index: self.scenario.group(self.session.episodes[index]) for index in self.fitted}
+        trials = set(trial.values())
+        if len(trials) > _LEFT_OUT_IN_TURN:
+            return [once]
+        return [
+            ([index for index in trial if trial[index] != left], [index for index in trial if trial[index] == left])
+            for left in sorted(trials)
+        ]
+
+    def fine_tuned(self, network: ContactNetwork, learnt: Sequence[int], advance: Advance) -> ContactNetwork:
+        """A copy of a network that goes on learning from these recorded episodes."""
+        recorded = judged_trajectories(self.scenario, self.teacher, self._recorded(learnt), _FINETUNE_FRAMES)
+        if not recorded:
+            raise CalibrationError(
+                got="no recording that allows the start the scenario is judged by",
+                expected="at least one",
+                where="fine-tuning of a learned simulator",
+                next_step="Record longer episodes, or set finetune_steps: 0.",
+            )
+        whole = of_one_length(recorded)
+        return fine_tune(network, whole, self.settings.fine_tuning(len(whole[0]), len(whole)), self.seed, advance)
+
+    def _once(self) -> tuple[list[int], list[int]]:
+        return split_known(self.scenario, self.session.episodes, self.fitted, self.seed)
+
+    def _recorded(self, episodes: Sequence[int]) -> list[Episode]:
+        return [self.session.episodes[index] for index in episodes]
+
+
 Errors = Mapping[str, float]
 """The scenario's own metrics by name."""
 
@@ -100,101 +163,47 @@ def load_gnn(scenario: Scenario, folder: Path) -> GnnSimulator:
     return GnnSimulator(scenario, load_network(folder / NETWORK))
 
 
-def fit_gnn(
-    scenario: Scenario,
-    sessions: Sequence[Session],
-    teacher: np.ndarray,
-    fitted: Sequence[int],
-    settings: GnnSettings,
-    seed: int,
-    out: Path,
-    advance: Advance,
-) -> GnnFit:
+def fit_gnn(lesson: Lesson, out: Path, advance: Advance) -> GnnFit:
     """Teach a network what the identified MuJoCo does, then what it does not do and the recordings show.
 
     Args:
-        teacher: [P], the scenario's parameters as identified on the fitted episodes.
-        fitted: episodes, counted over all sessions one after the other, that may be used; all others judge, but for
-            repeats of a fitted trial.
         out: folder for the network and `gnn.json`.
     """
-    session = joined(sessions)
-    learnt, _ = split_known(scenario, session.episodes, fitted, seed)
-    known = [session.episodes[index] for index in learnt]
-    taught = varied_trajectories(
-        *(scenario, teacher, known, settings.trajectories, scenario.episode_steps, seed, settings.threads),
-        _part(advance, 0.0, 0.1),
-    )
-    network = train_network(taught, settings.training, seed, _part(advance, 0.1, 0.8), folder=out / _UNFINISHED)
-    fit = keep_better(
-        *(network, scenario, session, teacher, fitted, settings, seed, out),
-        _part(advance, 0.8, 1.0),
-    )
+    taught = lesson.simulated(part_of(advance, 0.0, 0.1))
+    training, learning = lesson.settings.training, part_of(advance, 0.1, 0.8)
+    network = train_network(taught, training, lesson.seed, learning, folder=out / _UNFINISHED)
+    fit = keep_better(network, lesson, out, part_of(advance, 0.8, 1.0))
     shutil.rmtree(out / _UNFINISHED, ignore_errors=True)
     return fit
 
 
-def keep_better(
-    network: ContactNetwork,
-    scenario: Scenario,
-    session: Session,
-    teacher: np.ndarray,
-    fitted: Sequence[int],
-    settings: GnnSettings,
-    seed: int,
-    out: Path,
-    advance: Advance,
-) -> GnnFit:
+def keep_better(network: ContactNetwork, lesson: Lesson, out: Path, advance: Advance) -> GnnFit:
     """Fine-tune a taught network, keep it where it predicts recordings better that fine-tuning did not see; judge both.
 
     Of few recordings each is left out once, and what is kept was fine-tuned on all of them; of many, a fifth is kept
-    back. The arguments are those of `fit_gnn`; equal ones part the episodes alike.
+    back.
     """
-    splits = _splits(scenario, session.episodes, fitted, seed)
-    judges = Judges(scenario, session, teacher)
+    scenario, splits = lesson.scenario, lesson.splits()
+    judges = Judges(scenario, lesson.session, lesson.teacher)
     candidates = {"network": network}
     scores = {"network": float(np.mean([judges.score(network, kept_back) for _, kept_back in splits]))}
-    if settings.finetune_steps and min(len(learnt) for learnt, _ in splits) >= FEWEST_TO_FINE_TUNE:
+    if lesson.settings.finetune_steps and min(len(learnt) for learnt, _ in splits) >= FEWEST_TO_FINE_TUNE:
 
         def tuned_on(learnt: Sequence[int], part: int) -> ContactNetwork:
-            known = [session.episodes[index] for index in learnt]
             share = 0.8 / (len(splits) + 1)
-            progress = _part(advance, part * share, (part + 1) * share)
-            return fine_tuned(network, scenario, teacher, known, settings, seed, progress)
+            return lesson.fine_tuned(network, learnt, part_of(advance, part * share, (part + 1) * share))
 
         tuned = [tuned_on(learnt, part) for part, (learnt, _) in enumerate(splits)]
         judged = [judges.score(each, kept_back) for each, (_, kept_back) in zip(tuned, splits, strict=True)]
         scores["fine-tuned"] = float(np.mean(judged))
-        candidates["fine-tuned"] = tuned[0] if len(splits) == 1 else tuned_on(fitted, len(splits))
+        candidates["fine-tuned"] = tuned[0] if len(splits) == 1 else tuned_on(lesson.fitted, len(splits))
     chosen = min(scores, key=lambda name: np.nan_to_num(scores[name], nan=np.inf))
-    errors = judges.errors(candidates, unseen_episodes(scenario, session, fitted))
+    errors = judges.errors(candidates, unseen_episodes(scenario, lesson.session, lesson.fitted))
     save_network(candidates[chosen], out / NETWORK, {"chosen": chosen, "scores": scores})
-    record = {"chosen": chosen, "scores": scores, "errors": errors}
-    write_json(out / RECORD, {"scenario": scenario.name, "seed": seed, "settings": asdict(settings), **record})
+    record = {"settings": asdict(lesson.settings), "chosen": chosen, "scores": scores, "errors": errors}
+    write_json(out / RECORD, {"scenario": scenario.name, "seed": lesson.seed, **record})
     advance(1.0, f"{chosen} chosen")
     return GnnFit(scenario, out, chosen, errors)
-
-
-def fine_tuned(
-    network: ContactNetwork,
-    scenario: Scenario,
-    teacher: np.ndarray,
-    episodes: Sequence[Episode],
-    settings: GnnSettings,
-    seed: int,
-    advance: Advance,
-) -> ContactNetwork:
-    """A copy of a network that goes on learning from recorded episodes."""
-    recorded = judged_trajectories(scenario, teacher, episodes, _FINETUNE_FRAMES)
-    if not recorded:
-        raise CalibrationError(
-            got="no recording that allows the start the scenario is judged by",
-            expected="at least one",
-            where="fine-tuning of a learned simulator",
-            next_step="Record longer episodes, or set finetune_steps: 0.",
-        )
-    whole = of_one_length(recorded)
-    return fine_tune(network, whole, settings.fine_tuning(len(whole[0]), len(whole)), seed, advance)
 
 
 @dataclass(frozen=True)
@@ -233,23 +242,6 @@ def joined(sessions: Sequence[Session]) -> Session:
     return replace(sessions[0], episodes=numbered)
 
 
-def _splits(
-    scenario: Scenario, episodes: Sequence[Episode], fitted: Sequence[int], seed: int
-) -> list[tuple[list[int], list[int]]]:
-    """Episodes to learn from and episodes to choose by: one split of many trials, as many as there are of few."""
-    once = split_known(scenario, episodes, fitted, seed)
-    trials = {scenario.group(episodes[index]) for index in fitted}
-    if len(trials) > _LEFT_OUT_IN_TURN:
-        return [once]
-    return [
-        (
-            [index for index in fitted if scenario.group(episodes[index]) != trial],
-            [index for index in fitted if scenario.group(episodes[index]) == trial],
-        )
-        for trial in sorted(trials)
-    ]
-
-
 def split_known(
     scenario: Scenario, episodes: Sequence[Episode], fitted: Sequence[int], seed: int
 ) -> tuple[list[int], list[int]]:
@@ -269,8 +261,3 @@ def split_known(
     count = max(1, round(_KEPT_BACK * len(groups)))
     kept_back = sorted(index for place in order[:count] for index in groups[place])
     return sorted(set(fitted) - set(kept_back)), kept_back
-
-
-def _part(advance: Advance, first: float, last: float) -> Advance:
-    """Report a stage's progress as a part of the whole."""
-    return lambda fraction, words="": advance(first + (last - first) * fraction, words)

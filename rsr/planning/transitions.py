@@ -42,9 +42,8 @@ class Watched:
         Both start from the same recorded state and command; the step carries the noise of both of its ends.
         """
         observed = self._observed
-        steps = 3 if observed.kind == "quaternion" else len(observed.qpos)
         shared = len(observed.qpos) + len(observed.dofs) + self.scenario.base_model.nu
-        return np.concatenate([np.zeros(shared), np.full(steps, np.sqrt(2) * observed.noise)])
+        return np.concatenate([np.zeros(shared), np.full(observed.tangent_width, np.sqrt(2) * observed.noise)])
 
     @property
     def _observed(self) -> Observed:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from rsr.scenarios.plane import rotated
 from rsr.scenarios.pushing import Task, arm, kinematics
-from rsr.scenarios.pushing.pose import rotated, yaw_of
+from rsr.scenarios.pushing.pose import yaw_of
 
 SPEED_M_S = 0.30
 STEP_S = 0.05

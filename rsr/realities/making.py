@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,7 @@ from rsr.realities.wiring import Wiring
 from rsr.scenarios import Scenario
 from rsr.scenarios.pushing import kinematics
 from rsr.scenarios.pushing.pose import yaw_of
+from rsr.spreading import load
 
 
 def make_robot_reality(
@@ -83,10 +82,8 @@ def _clock(file: RobotFile, path: Path, real_time: bool) -> Clock:
 
 
 def _robot(file: RobotFile, path: Path) -> Any:
-    module, name = file.robot.split(":")
     try:
-        make: Callable[..., Any] = getattr(importlib.import_module(module), name)
-        return make(**file.options)
+        return load(file.robot)(**file.options)
     except (ImportError, AttributeError, TypeError) as error:
         raise ConfigError(
             got=f"{type(error).__name__}: {error}",

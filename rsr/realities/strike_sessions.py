@@ -9,7 +9,7 @@ from rsr.progress import Advance
 from rsr.realities.contract import CollectionPlan
 from rsr.realities.strikes import Film, StrikeStandIn
 from rsr.scenarios import Scenario
-from rsr.scenarios.strike import Definition, struck_shape
+from rsr.scenarios.strike import Definition, striking, struck_shape
 from rsr.sessions import Card, Episode, Session
 
 _CHANNELS = {"block_position", "block_orientation", "nose_position", "rail_force"}
@@ -31,6 +31,7 @@ class StrikeReality:
                 where=f"stand-in for reality, scenario {scenario.name}",
                 next_step="Record the scenario yourself and set reality.kind: inbox.",
             )
+        _check_striker(striking(scenario), scenario.name)
         self._scenario, self._seed = scenario, seed
         self._shape = struck_shape(scenario)
 
@@ -64,3 +65,15 @@ class StrikeReality:
             "rail_force": force[:, None],
         }
         return Episode(index, film.time_s, values)
+
+
+def _check_striker(declared: Definition, scenario: str) -> None:
+    """Refuse a striker that the stand-ins do not have: what hides in them was frozen with this one."""
+    has = Definition()
+    if declared != has:
+        raise ConfigError(
+            got=f"a striker of {declared.striker_mass_kg:g} kg with a nose of {1e3 * declared.nose_radius_m:g} mm",
+            expected=f"the one that stand-ins strike with: {has.striker_mass_kg:g} kg, {1e3 * has.nose_radius_m:g} mm",
+            where=f"stand-in for reality, scenario {scenario}",
+            next_step="Record the scenario yourself and set reality.kind: inbox.",
+        )

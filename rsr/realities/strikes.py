@@ -20,8 +20,9 @@ from rsr.realities._strikes.body import Block, Motion
 from rsr.realities._strikes.hits import Scatter, compliant, draw_scatter, rigid
 from rsr.realities._strikes.mocap import FRAME_S, NOISE, fitted_velocities, measured_strikes, resting
 from rsr.realities._strikes.truth import draw_truth
+from rsr.scenarios.plane import rotated
 from rsr.scenarios.strike import PARAMETERS, Definition, RecordedStrikes, Shape, Strikes, sample_strikes
-from rsr.scenarios.strike.outline import distances, rotated
+from rsr.scenarios.strike.outline import distances
 from rsr.simulators.strikes import Collider
 
 TUNING_SEEDS = tuple(range(12))

@@ -15,7 +15,7 @@ from rsr.clash.segment import SegmentTask
 from rsr.clash.sequence import Pushed
 from rsr.clash.sequence_training import Checked
 from rsr.reports._drawing import AFTER, BEFORE, PRIOR, REAL, render, share_axis
-from rsr.scenarios.strike.outline import rotated
+from rsr.scenarios.plane import rotated
 
 _SHOWN = 12
 """Paths drawn for each route; more would hide one another."""

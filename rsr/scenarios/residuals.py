@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rsr.scenarios.plane import wrapped
 from rsr.scenarios.scenario import Kind, Scenario
 
 
@@ -12,7 +13,7 @@ def difference(kind: Kind, real: np.ndarray, simulated: np.ndarray) -> np.ndarra
     if kind == "quaternion":
         return _rotation_between(real, simulated)
     error = simulated - real
-    return (error + np.pi) % (2 * np.pi) - np.pi if kind == "angle" else error
+    return wrapped(error) if kind == "angle" else error
 
 
 def residuals(

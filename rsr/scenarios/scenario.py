@@ -41,6 +41,11 @@ class Observed:
     noise: float
     zero_std: float = 0.0
 
+    @property
+    def tangent_width(self) -> int:
+        """Columns of differences of this channel's values: a quaternion's four differ by a rotation vector's three."""
+        return 3 if self.kind == "quaternion" else self.channel.width
+
 
 @dataclass(frozen=True)
 class RecordedVelocity:

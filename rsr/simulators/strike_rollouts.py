@@ -8,9 +8,9 @@ import mujoco
 import numpy as np
 from mujoco.batch import Batch
 
+from rsr.scenarios.plane import rotated, wrapped
 from rsr.scenarios.pushing.pose import yaw_of
 from rsr.scenarios.strike import Definition, Shape, Strikes, scene_xml
-from rsr.scenarios.strike.outline import rotated
 from rsr.simulators.strikes import Collider, SettledHeights, set_parameters
 
 APPROACH_M = 0.03
@@ -47,8 +47,8 @@ class PlainRollout:
         mujoco.mj_step(model, data, nstep=100)
         while data.time < _LONGEST_S and not _at_rest(data.qvel[None])[0]:
             mujoco.mj_step(model, data, nstep=_CHECK_EVERY)
-        turned = float(yaw_of(data.qpos[None, 3:7])[0]) - yaw
-        return np.append(rotated(data.qpos[:2] - start, -yaw), (turned + np.pi) % (2 * np.pi) - np.pi)
+        turned = wrapped(yaw_of(data.qpos[None, 3:7]) - yaw)
+        return np.append(rotated(data.qpos[:2] - start, -yaw), turned)
 
 
 class FastRollout:
@@ -103,8 +103,7 @@ class Slide:
             going = going[~_at_rest(qvel[going])]
             if len(going) == 0:
                 break
-        turned = yaw_of(qpos[:count, 3:7]) - yaw
-        return np.column_stack([qpos[:count, :2], (turned + np.pi) % (2 * np.pi) - np.pi])
+        return np.column_stack([qpos[:count, :2], wrapped(yaw_of(qpos[:count, 3:7]) - yaw)])
 
 
 def _at_rest(qvel: np.ndarray) -> np.ndarray:

@@ -8,9 +8,9 @@ import mujoco
 import numpy as np
 from mujoco.batch import Batch
 
-from rsr.scenarios.pushing.pose import wrapped, yaw_of
+from rsr.scenarios.plane import rotated, wrapped
+from rsr.scenarios.pushing.pose import yaw_of
 from rsr.scenarios.strike import PARAMETERS, Definition, Shape, Strikes, scene_xml
-from rsr.scenarios.strike.outline import rotated
 
 _BLOCK_XY, _BLOCK_TURN = slice(0, 2), 5
 _RAIL_VELOCITY = 6

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from rsr.errors import ConfigError
 from rsr.progress import Advance
+from rsr.spreading import load
 from rsr.workspace import Link, Workspace
 
 StepFunction = Callable[[Workspace, int, Advance], None]
@@ -58,8 +58,7 @@ class Step:
     verdict: str | None = None
 
     def load(self) -> StepFunction:
-        module, name = self.function.split(":")
-        return getattr(importlib.import_module(module), name)
+        return load(self.function)
 
     def inputs(self, workspace: Workspace, iteration: int) -> list[Path]:
         return _resolve(self.deps, workspace, iteration)

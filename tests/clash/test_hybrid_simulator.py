@@ -12,8 +12,8 @@ from rsr.clash.simulator import HybridSimulator
 from rsr.errors import CalibrationError, ScenarioError
 from rsr.realities.strikes import StrikeStandIn
 from rsr.scenarios import load_scenario
+from rsr.scenarios.plane import rotated
 from rsr.scenarios.strike import Definition, RecordedStrikes, sample_strikes, strikes_at, striking, struck_shape
-from rsr.scenarios.strike.outline import rotated
 from rsr.simulators import MujocoSimulator, Simulator
 from rsr.simulators.strikes import Collider
 

@@ -8,9 +8,9 @@ import pytest
 
 from rsr.clash import relative_errors
 from rsr.clash.extraction import Trajectory, extract_strikes
+from rsr.scenarios.plane import rotated
 from rsr.scenarios.pushing.pose import yaw_of
 from rsr.scenarios.strike import Definition, load_shape, scene_xml, strikes_at
-from rsr.scenarios.strike.outline import rotated
 from rsr.simulators.strikes import Collider, set_parameters
 
 PARAMS = np.array([0.3, 0.3, 0.3, 1.0])

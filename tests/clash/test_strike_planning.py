@@ -10,7 +10,7 @@ from rsr.clash.hybrid import HybridStrikes, mujoco_slide
 from rsr.clash.planning import plan
 from rsr.errors import CalibrationError
 from rsr.realities.strikes import StrikeStandIn
-from rsr.scenarios.pushing.pose import wrapped
+from rsr.scenarios.plane import wrapped
 from rsr.scenarios.strike import RecordedStrikes, sample_strikes
 
 

@@ -14,7 +14,7 @@ from rsr.gnn.identification import Identified
 from rsr.gnn.laws import Laws
 from rsr.gnn.pushes import pushed
 from rsr.gnn.scenes import cube_world
-from rsr.gnn.storage import load_network
+from rsr.gnn.storage import load_network, new_network, save_network
 from rsr.gnn.teacher import teacher_rollout
 from rsr.gnn.teachers import save_teacher
 from rsr.gnn.trajectories import FRAME_S, Trajectory, save_trajectories
@@ -72,6 +72,18 @@ def test_a_network_that_knows_many_contacts_goes_on_under_those_of_a_teacher(dat
     without_base = ["--out", out, "--teacher", str(data / "teacher")]
     assert main(["gnn", "train", "--data", drawn, *without_base]) == FAILED
     assert "--teacher without --base" in capsys.readouterr().err
+
+
+def test_contacts_are_told_to_no_network_that_cannot_be_told(data, tmp_path, capsys):
+    base, out = tmp_path / "base", tmp_path / "out"
+    save_network(new_network("fignet"), base)
+    told = ["--base", str(base), "--teacher", str(data / "teacher"), "--steps", "1"]
+    assert main(["gnn", "train", "--data", str(data / "pushes.npz"), "--out", str(out), *told]) == FAILED
+    assert "--teacher with a network fignet" in capsys.readouterr().err
+    other = ["--base", str(base), "--network", "impulse"]
+    assert main(["gnn", "train", "--data", str(data / "pushes.npz"), "--out", str(out), *other]) == FAILED
+    assert "got --network impulse; expected fignet, which --base is" in capsys.readouterr().err
+    assert not out.exists()
 
 
 def test_a_network_is_judged_beside_its_teacher_and_rest(data, network, capsys, tmp_path):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from ports import free_port
 
 _PROGRAMS = ("initdb", "pg_ctl")
 _USER = "prefect"
@@ -28,7 +28,7 @@ def postgresql() -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="pg") as folder:
         if os.geteuid() == 0:
             shutil.chown(folder, "postgres")
-        port, cluster = _free_port(), f"{folder}/data"
+        port, cluster = free_port(), f"{folder}/data"
         settings = f"-p {port} -c listen_addresses=127.0.0.1 -k {folder}"
         _run(initdb, "-D", cluster, "-U", _USER, "--auth=trust", "--no-sync")
         _run(control, "-D", cluster, "-o", settings, "-l", f"{folder}/log", "-w", "start")
@@ -46,9 +46,3 @@ def _find(name: str) -> str | None:
 def _run(*command: str) -> None:
     user = "postgres" if os.geteuid() == 0 else None
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, user=user, cwd="/")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]

@@ -19,6 +19,7 @@ from pathlib import Path
 import psutil
 import pytest
 import yaml
+from ports import free_port
 
 from rsr.config import InfoGapConfig, LoopConfig, RealityConfig, RetrainConfig, StartConfig, TuneConfig
 from tasks.campaign import opened
@@ -103,7 +104,7 @@ class Folder:
     """A fresh copy of the project in which `make install` has been: its .venv leads to the packages of the tests."""
 
     def __init__(self, root: Path) -> None:
-        self.root, self.port = root, _free_port()
+        self.root, self.port = root, free_port()
         listed = subprocess.run(
             ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
             cwd=PROJECT,
@@ -188,12 +189,6 @@ class Folder:
         while not condition():
             assert time.monotonic() < deadline_s, f"{what}: not within {_PATIENCE_S:.0f} s"
             time.sleep(0.5)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 @pytest.mark.slow

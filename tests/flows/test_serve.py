@@ -16,18 +16,13 @@ from pathlib import Path
 import psutil
 import pytest
 from databases import postgresql
+from ports import free_port
 from test_rsr_loop import offspring
 from toy import TABLE_NAME
 from toy.bare import find_faults, fingerprint, run_bare_loop
 
 pytestmark = pytest.mark.slow
 _PATIENCE_S = 240.0
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])

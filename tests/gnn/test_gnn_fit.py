@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from rsr.errors import CalibrationError
 from rsr.files import read_json
 from rsr.gnn.fine_tuning import of_one_length
 from rsr.gnn.storage import new_network, save_network
-from rsr.gnn.tuning import GnnFit, GnnSettings, Judges, fit_gnn, load_gnn, split_known
+from rsr.gnn.tuning import GnnFit, GnnSettings, Judges, Lesson, fit_gnn, load_gnn, split_known
 from rsr.progress import ignore
 from rsr.scenarios import load_scenario
 from rsr.sessions import Card, Episode, Session
@@ -58,24 +57,29 @@ def session(scenario) -> Session:
     return Session(card, scenario.channels, episodes)
 
 
-def fitted(scenario, session: Session, out: Path) -> GnnFit:
-    return fit_gnn(scenario, (session,), scenario.space.nominal, range(4), SMALL, 3, out, ignore)
+@pytest.fixture(scope="module")
+def lesson(scenario, session) -> Lesson:
+    return Lesson(scenario, (session,), scenario.space.nominal, range(4), SMALL, 3)
 
 
-def test_a_fit_leaves_a_simulator_and_its_evidence(scenario, session, tmp_path):
-    seen = []
-    fit = fit_gnn(
-        *(scenario, (session,), scenario.space.nominal, range(4), SMALL, 3, tmp_path),
-        lambda fraction, words="": seen.append(fraction),
-    )
+@pytest.fixture(scope="module")
+def fitted(lesson, tmp_path_factory) -> tuple[GnnFit, list[float]]:
+    """A fit and the progress that it reported."""
+    seen: list[float] = []
+    out = tmp_path_factory.mktemp("fitted")
+    return fit_gnn(lesson, out, lambda fraction, words="": seen.append(fraction)), seen
+
+
+def test_a_fit_leaves_a_simulator_and_its_evidence(scenario, session, fitted):
+    fit, seen = fitted
     assert set(fit.errors) == {"nominal", "teacher", "network", "fine-tuned"}
     assert fit.errors["nominal"] == fit.errors["teacher"]
     assert seen == sorted(seen)
     assert seen[-1] == 1
-    record = read_json(tmp_path / "gnn.json")
+    record = read_json(fit.folder / "gnn.json")
     assert record["errors"] == fit.errors
     assert record["chosen"] == fit.chosen == min(record["scores"], key=record["scores"].get)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["gnn.json", "network"]
+    assert sorted(path.name for path in fit.folder.iterdir()) == ["gnn.json", "network"]
     with fit.simulator() as simulator:
         judged = evaluate_recording(
             scenario, session, scenario.space.nominal, episodes=range(4, TOSSES), simulator=simulator
@@ -86,14 +90,14 @@ def test_a_fit_leaves_a_simulator_and_its_evidence(scenario, session, tmp_path):
 def test_of_three_recordings_each_is_left_out_once_to_choose_by(scenario, session, tmp_path):
     still = replace(SMALL, finetune_steps=0)
     nominal = scenario.space.nominal
-    fit_gnn(scenario, (session,), nominal, range(3), still, 0, tmp_path / "still", ignore)
-    fit = fit_gnn(scenario, (session,), nominal, range(3), SMALL, 0, tmp_path / "tuned", ignore)
+    fit_gnn(Lesson(scenario, (session,), nominal, range(3), still, 0), tmp_path / "still", ignore)
+    fit = fit_gnn(Lesson(scenario, (session,), nominal, range(3), SMALL, 0), tmp_path / "tuned", ignore)
     scores = read_json(tmp_path / "tuned" / "gnn.json")["scores"]
     assert set(scores) == {"network", "fine-tuned"}
     assert fit.chosen in fit.errors
     network, judges = load_gnn(scenario, tmp_path / "still").network, Judges(scenario, session, nominal)
     assert scores["network"] == pytest.approx(np.mean([judges.score(network, [index]) for index in range(3)]))
-    twice = fit_gnn(scenario, (session,), nominal, range(2), SMALL, 0, tmp_path / "two", ignore)
+    twice = fit_gnn(Lesson(scenario, (session,), nominal, range(2), SMALL, 0), tmp_path / "two", ignore)
     assert twice.chosen == "network"  # of two, one alone would be learnt from
 
 
@@ -110,16 +114,15 @@ def test_a_campaign_begins_with_the_defaults_of_a_fit():
 
 
 def test_repeats_of_a_fitted_throw_judge_nothing(scenario, session, tmp_path):
-    fit = fit_gnn(scenario, (session,), scenario.space.nominal, [0, 1, TOSSES - 2], SMALL, 0, tmp_path, ignore)
+    fit = fit_gnn(Lesson(scenario, (session,), scenario.space.nominal, [0, 1, TOSSES - 2], SMALL, 0), tmp_path, ignore)
     judged = evaluate_recording(scenario, session, scenario.space.nominal, episodes=range(2, TOSSES - 2))
     assert fit.errors["teacher"]["position_error_percent"] == pytest.approx(judged["position_error_percent"])
 
 
-def test_equal_arguments_give_equal_bytes(scenario, session, tmp_path):
+def test_equal_arguments_give_equal_bytes(lesson, fitted, tmp_path):
     files = ("gnn.json", "network/network.json", "network/network.npz")
-    for run in ("one", "other"):
-        fitted(scenario, session, tmp_path / run)
-    assert all((tmp_path / "one" / name).read_bytes() == (tmp_path / "other" / name).read_bytes() for name in files)
+    one, other = fitted[0].folder, fit_gnn(lesson, tmp_path, ignore).folder
+    assert all((one / name).read_bytes() == (other / name).read_bytes() for name in files)
 
 
 def test_repeats_of_a_throw_stay_on_one_side(scenario, session):
@@ -132,7 +135,7 @@ def test_repeats_of_a_throw_stay_on_one_side(scenario, session):
 @pytest.mark.parametrize("known", [[0], [TOSSES - 2, TOSSES - 1], range(TOSSES)])
 def test_too_few_to_fit_or_to_judge_by(scenario, session, tmp_path, known):
     with pytest.raises(CalibrationError, match="at least 2, and at least one episode held out"):
-        fit_gnn(scenario, (session,), scenario.space.nominal, known, SMALL, 0, tmp_path, ignore)
+        fit_gnn(Lesson(scenario, (session,), scenario.space.nominal, known, SMALL, 0), tmp_path, ignore)
 
 
 def test_a_folder_without_a_network_is_refused(scenario, tmp_path):

@@ -16,9 +16,10 @@ from rsr.policies import Normaliser, Policy, rollouts, tool_plane
 from rsr.policies.env import PushEnv
 from rsr.policies.vec_env import PushVecEnv, ToolPlaneVecEnv
 from rsr.scenarios import Scenario, load_scenario
+from rsr.scenarios.plane import rotated
 from rsr.scenarios.push_t.task import TASK
 from rsr.scenarios.pushing import kinematics
-from rsr.scenarios.pushing.pose import rotated, yaw_of
+from rsr.scenarios.pushing.pose import yaw_of
 
 
 def push_t() -> Scenario:

@@ -57,12 +57,13 @@ def test_a_wrong_declaration_is_refused(tmp_path, entry, message):
     assert message in str(caught.value)
 
 
-def declared(folder: Path, collision: dict):
+def declared(folder: Path, collision: dict, striker_mass: str = "4.0"):
     """The scenario strike_square with another `collision`."""
     original = load_scenario("strike_square").mjcf.parent
     document = yaml.safe_load((original / "scenario.yaml").read_text())
     (folder / "scenario.yaml").write_text(yaml.safe_dump(document | {"collision": collision}))
-    (folder / "scene.xml").write_text((original / "scene.xml").read_text())
+    scene = (original / "scene.xml").read_text().replace('mass="4.0"', f'mass="{striker_mass}"')
+    (folder / "scene.xml").write_text(scene)
     return load_scenario(str(folder / "scenario.yaml"))
 
 
@@ -90,6 +91,11 @@ class TestStandIn:
             assert np.linalg.norm(np.diff(episode["block_position"][[-40, -1], :2], axis=0)) < 0.001
             assert set(np.unique(episode["rail_force"])) == {-52.0, 0.0}
             assert (np.diff(episode["nose_position"][:25, 0]) > 0).all()
+
+    def test_strikes_with_no_other_striker_than_its_own(self, tmp_path):
+        other = declared(tmp_path, {"striker": "nose", "struck": "block", "nose_radius_m": 0.02}, striker_mass="2.5")
+        with pytest.raises(ConfigError, match=r"got a striker of 2.5 kg with a nose of 20 mm; expected the one"):
+            StrikeReality(other, 0)
 
     def test_has_recordings_of_struck_blocks_alone(self):
         with pytest.raises(ConfigError, match="set reality.kind: inbox"):

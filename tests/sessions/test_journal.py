@@ -17,22 +17,16 @@ from rsr.sessions.journal import Journal, journal_folder
 EPISODES = 3
 
 KILL_AT_EVERY_SYNC = """
-import os, signal, sys
+import os, sys
 from pathlib import Path
 from sample_sessions import make_session
+from sync_kills import die_at_sync
 from rsr.sessions.journal import Journal
 
-session, sync = make_session(episodes=3), os.fsync
+session = make_session(episodes=3)
 
 def record_and_die(root, at):
-    count = 0
-    def fsync(handle):
-        nonlocal count
-        count += 1
-        if count == at:
-            os.kill(os.getpid(), signal.SIGKILL)
-        sync(handle)
-    os.fsync = fsync
+    die_at_sync(at)
     journal = Journal.open(root, session.card, session.channels)
     for episode in session.episodes[len(journal.episodes):]:
         print(at, len(journal.episodes), flush=True)

@@ -15,22 +15,16 @@ SYNCS_BEFORE_RENAME = 13
 """Seven files and six folders; the fourteenth sync is that of the parent, after the rename."""
 
 KILL_AT_EVERY_SYNC = """
-import os, signal, sys
+import os, sys
 from pathlib import Path
 from sample_sessions import make_session
+from sync_kills import die_at_sync
 from rsr.sessions import write_session
 
-session, sync = make_session(), os.fsync
+session = make_session()
 
 def write_and_die(root, at):
-    count = 0
-    def fsync(handle):
-        nonlocal count
-        count += 1
-        if count == at:
-            os.kill(os.getpid(), signal.SIGKILL)
-        sync(handle)
-    os.fsync = fsync
+    die_at_sync(at)
     write_session(root, session)
 
 for at in range(1, int(sys.argv[2]) + 1):

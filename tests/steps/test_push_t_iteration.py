@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from small_steps import STEPS
 
 from rsr.config import InfoGapConfig, LoopConfig, RealityConfig, RetrainConfig, StartConfig, TuneConfig, dump_config
 from rsr.files import read_arrays, read_json, write_json
@@ -13,7 +14,7 @@ from rsr.policies import Policy
 from rsr.progress import ignore
 from rsr.scenarios import load_scenario, task_of
 from rsr.sessions import check_session, read_session
-from rsr.steps import TABLE, run_step
+from rsr.steps import run_step
 from rsr.workspace import Workspace
 
 ROLLOUT = 64 * 128
@@ -34,10 +35,10 @@ def iterated(tmp_path_factory) -> Workspace:
     dump_config(SMALL, root / "params.yaml")
     workspace = Workspace(root)
     workspace.plan(0)
-    run_step(workspace, "start", 0, ignore)
+    run_step(workspace, "start", 0, ignore, STEPS)
     workspace.plan(1)
-    for name in ("collect", *(step.name for step in TABLE.stages if step.foreach)):
-        run_step(workspace, name, 1, ignore)
+    for name in ("collect", *(step.name for step in STEPS.stages if step.foreach)):
+        run_step(workspace, name, 1, ignore, STEPS)
     return workspace
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rsr.realities._strikes.truth import Ground, Truth
+from rsr.scenarios.plane import rotated
 from rsr.scenarios.strike import Shape
 from rsr.scenarios.strike.definition import GRAVITY_M_S2
-from rsr.scenarios.strike.outline import rotated
 
 _GRID = 7
 _SMOOTHING_M2_S2 = 4e-6

@@ -8,8 +8,8 @@ import numpy as np
 
 from rsr.realities._strikes.body import Block, Motion
 from rsr.realities._strikes.truth import Truth
+from rsr.scenarios.plane import rotated
 from rsr.scenarios.strike import Definition, Strikes
-from rsr.scenarios.strike.outline import rotated
 
 _RIGID_STEPS = 400
 _RIGID_GROUND_STEP_S = 2.5e-5

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from rsr.realities._strikes.body import REST_SPEED_M_S
+from rsr.scenarios.plane import rotated
 from rsr.scenarios.strike import Strikes
-from rsr.scenarios.strike.outline import rotated
 
 FRAME_S = 0.004
 _FITTED_FRAMES, _FEWEST_FRAMES = 15, 6

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from rsr.scenarios.plane import rotated, wrapped
 from rsr.scenarios.push_t import pusher
 from rsr.scenarios.pushing import kinematics
 from rsr.scenarios.pushing.arm import CENTRE_M, TIP_HEIGHT_M
-from rsr.scenarios.pushing.pose import quaternion_of, rotated, wrapped, yaw_error, yaw_of
+from rsr.scenarios.pushing.pose import quaternion_of, yaw_error, yaw_of
 from rsr.scenarios.pushing.task import Starts, Task, Term, away_from
 
 DISTANCE_WEIGHT = 3.0

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rsr.scenarios.plane import rotated
+
 _CORNER_RAD = np.radians(25)
 """An outline that turns by more than this at a vertex has a corner there; smaller turns approximate a curve."""
 _LARGEST_FOLD = 12
@@ -94,13 +96,6 @@ def mirror_axes(outline: np.ndarray, tolerance_m: float) -> Iterator[float]:
         flipped = rotated(rotated(outline, -axis) * np.array([1.0, -1.0]), axis)
         if _same(flipped, outline, tolerance_m):
             yield axis
-
-
-def rotated(points: np.ndarray, angle_rad: float | np.ndarray) -> np.ndarray:
-    """Rotate [N, 2] counter-clockwise, by one angle or by one each."""
-    cos, sin = np.cos(angle_rad), np.sin(angle_rad)
-    x, y = points[..., 0], points[..., 1]
-    return np.stack([cos * x - sin * y, sin * x + cos * y], axis=-1)
 
 
 def distances(points: np.ndarray, outline: np.ndarray) -> np.ndarray:

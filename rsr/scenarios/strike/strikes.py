@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rsr.scenarios.strike.outline import rotated
+from rsr.scenarios.plane import rotated
 from rsr.scenarios.strike.shapes import Shape
 
 SPEED_M_S = (0.2, 0.8)

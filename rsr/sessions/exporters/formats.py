@@ -12,6 +12,7 @@ import numpy as np
 
 from rsr.errors import ConfigError, WorkspaceError
 from rsr.sessions.checks import check_shapes
+from rsr.sessions.extras import library
 from rsr.sessions.model import Session
 
 Simulated = Sequence[Mapping[str, np.ndarray]]
@@ -20,12 +21,12 @@ Write = Callable[[Session, Path, "Simulated | None"], None]
 
 
 class _Exporter(NamedTuple):
-    """How one format is written, and which extra its library comes with (None: none is needed)."""
+    """How one format is written, and which extra its library comes with ("": none is needed)."""
 
     module: str
     title: str
     libraries: tuple[str, ...] = ()
-    extra: str | None = None
+    extra: str = ""
     takes_simulated: bool = False
 
 
@@ -85,14 +86,6 @@ def export_session(session: Session, form: str, out: Path, simulated: Simulated 
 
 def _module(exporter: _Exporter) -> ModuleType:
     """Import what writes the format, once its libraries are known to be here."""
-    for library in exporter.libraries:
-        try:
-            importlib.import_module(library)
-        except ImportError as error:
-            raise ConfigError(
-                got=f"no library '{library}'",
-                expected=f"it, to write {exporter.title}",
-                where="installation",
-                next_step=f'Install the extra: pip install "rsr[{exporter.extra}]"',
-            ) from error
+    for name in exporter.libraries:
+        library(name, exporter.extra, f"to write {exporter.title}")
     return importlib.import_module(exporter.module)

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
-from rsr.sessions.importers._extras import library
+from rsr.sessions.extras import library
 
 LARGEST_RECORD = 256 << 20
 """Bytes of one record or chunk; recorders write chunks of about a megabyte."""
@@ -20,10 +20,11 @@ def decompressed(chunk: Any) -> bytes:
     openers: dict[str, Callable[[], bytes]] = {
         "": lambda: chunk.data,
         "zstd": lambda: _limited(
-            library("zstandard", "ros", "compressed MCAP files").ZstdDecompressor().stream_reader(chunk.data), chunk
+            library("zstandard", "ros", "to read compressed MCAP files").ZstdDecompressor().stream_reader(chunk.data),
+            chunk,
         ),
         "lz4": lambda: _limited(
-            library("lz4.frame", "ros", "compressed MCAP files").LZ4FrameFile(io.BytesIO(chunk.data)), chunk
+            library("lz4.frame", "ros", "to read compressed MCAP files").LZ4FrameFile(io.BytesIO(chunk.data)), chunk
         ),
     }
     if chunk.compression not in openers:

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from rsr.sessions.extras import library
 from rsr.sessions.importers._cdr import Layout, layout_of
-from rsr.sessions.importers._extras import library
 
 _MOST_LAYOUTS = 64
 """Messages of one topic that differ in more ways than this are not decoded further: their names change with time."""
@@ -159,7 +159,7 @@ def definitions_of(dialect: str, text: str, name: str) -> dict[str, Any]:
     Raises:
         ValueError: the file's definition cannot be read.
     """
-    typesys = library("rosbags.typesys", "ros", "ROS messages")
+    typesys = library("rosbags.typesys", "ros", "to read ROS messages")
     known = dict(typesys.get_typestore(typesys.Stores.ROS2_HUMBLE).fielddefs)
     if dialect == "ros2msg" and text.strip():
         if len(text) > _LONGEST_DEFINITION:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rsr.sessions.importers._extras import library
+from rsr.sessions.extras import library
 from rsr.sessions.importers.contract import (
     HEAD_ROWS,
     Format,
@@ -35,7 +35,7 @@ _LAYOUT = "arrays [N] or [N, C] of numbers, in data/demo_0, data/demo_1, ... or 
 
 def open_hdf5(path: Path) -> Recording:
     """Open a file; each demonstration is a part, each array of numbers a stream."""
-    h5py = library("h5py", "hdf5", "HDF5 files")
+    h5py = library("h5py", "hdf5", "to read HDF5 files")
     damage: list[str] = []
     with h5py.File(path, "r") as file:
         parts = _parts(h5py, file)

@@ -9,8 +9,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from rsr.sessions.extras import library
 from rsr.sessions.importers._compression import LARGEST_RECORD, decompressed
-from rsr.sessions.importers._extras import library
 from rsr.sessions.importers._messages import Batch, Messages, Topic
 from rsr.sessions.importers._topics import open_topics
 from rsr.sessions.importers.contract import Format, Recording, printable, unreadable
@@ -34,9 +34,9 @@ class McapFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._data = library("mcap.data_stream", "ros", "MCAP files")
-        self._records = library("mcap.records", "ros", "MCAP files")
-        self._errors = library("mcap.exceptions", "ros", "MCAP files")
+        self._data = _mcap("data_stream")
+        self._records = _mcap("records")
+        self._errors = _mcap("exceptions")
 
     def topics(self, damage: list[str]) -> list[Topic]:
         """Find them in the summary at the end where it is whole, otherwise by reading the file's beginning."""
@@ -53,7 +53,7 @@ class McapFile:
         return topics
 
     def _summary(self) -> list[Topic] | None:
-        reader = library("mcap.reader", "ros", "MCAP files")
+        reader = _mcap("reader")
         try:
             with self._path.open("rb") as stream:
                 found = reader.SeekingReader(stream, record_size_limit=LARGEST_RECORD).get_summary()
@@ -92,7 +92,7 @@ class McapFile:
         """Where in the file the first chunk with each of these topics begins, by the index."""
         if not wanted:
             return []
-        reader = library("mcap.reader", "ros", "MCAP files")
+        reader = _mcap("reader")
         try:
             with self._path.open("rb") as stream:
                 found = reader.SeekingReader(stream, record_size_limit=LARGEST_RECORD).get_summary()
@@ -211,7 +211,7 @@ def _unpacked(
                 messages[0].append(log_time)
                 messages[1].append(content[start + 22 : at])
         elif opcode in (_SCHEMA, _CHANNEL):
-            stream = library("mcap.data_stream", "ros", "MCAP files").ReadDataStream(io.BytesIO(content[start:at]))
+            stream = _mcap("data_stream").ReadDataStream(io.BytesIO(content[start:at]))
             kind = records.Schema if opcode == _SCHEMA else records.Channel
             _remember(kind.read(stream), schemas, channels, records)
     return {channel: messages for channel, messages in found.items() if messages[0]}
@@ -235,6 +235,10 @@ def _topic(channel: Any, schema: Any) -> Topic:
     kind = schema.name if schema is not None else ""
     dialect = schema.encoding if schema is not None else ""
     return Topic(channel.id, channel.topic, kind, channel.message_encoding, text, dialect)
+
+
+def _mcap(module: str) -> Any:
+    return library(f"mcap.{module}", "ros", "to read MCAP files")
 
 
 def _recognises(path: Path) -> bool:

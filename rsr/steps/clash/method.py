@@ -9,7 +9,7 @@ from rsr.clash import Surrogate, load_surrogate
 from rsr.clash.recordings import strikes_of
 from rsr.clash.simulator import check_same_block
 from rsr.config import ClashConfig
-from rsr.progress import Advance
+from rsr.progress import Advance, part_of
 from rsr.randomness import derive_seed
 from rsr.scenarios import Scenario
 from rsr.scenarios.strike import struck_shape
@@ -53,10 +53,5 @@ def _base(folder: Path, scenario: Scenario, settings: ClashConfig, seed: int, ad
     if (folder / "surrogate.json").is_file():
         return load_surrogate(folder)
     strikes = folder / "strikes"
-    simulate(scenario, strikes, settings, derive_seed(seed, "strikes"), _part(advance, 0.0, _SIMULATED))
-    return learn(strikes, folder, settings, derive_seed(seed, "surrogate"), _part(advance, _SIMULATED, _LEARNT))
-
-
-def _part(advance: Advance, start: float, end: float) -> Advance:
-    """Progress of one part of the work as progress of the whole."""
-    return lambda share, words: advance(start + (end - start) * share, words)
+    simulate(scenario, strikes, settings, derive_seed(seed, "strikes"), part_of(advance, 0.0, _SIMULATED))
+    return learn(strikes, folder, settings, derive_seed(seed, "surrogate"), part_of(advance, _SIMULATED, _LEARNT))

@@ -8,8 +8,7 @@ from rsr.calibration import load_calibration, next_prior, save_calibration, star
 from rsr.gnn.storage import load_network, save_network
 from rsr.gnn.training import train_network
 from rsr.gnn.trajectories import load_trajectories, save_trajectories
-from rsr.gnn.tuning import joined, keep_better, split_known
-from rsr.gnn.variation import varied_trajectories
+from rsr.gnn.tuning import Lesson, keep_better
 from rsr.progress import Advance
 from rsr.scenarios import load_scenario
 from rsr.steps.gnn.evidence import as_gnn
@@ -44,13 +43,7 @@ def identify(workspace: Workspace, iteration: int, advance: Advance) -> None:
 
 def scale(workspace: Workspace, iteration: int, advance: Advance) -> None:
     """Write trajectories/: what the teacher does from varied starts of the recorded ones."""
-    scenario, session, settings, seed = begin(workspace, iteration)
-    teacher = teacher_of(workspace, iteration)
-    learnt, _ = split_known(scenario, session.episodes, teacher.evidence.fitted, seed)
-    episodes = [session.episodes[index] for index in learnt]
-    count, frames = settings.trajectories, scenario.episode_steps
-    taught = varied_trajectories(scenario, teacher.vector(), episodes, count, frames, seed, settings.threads, advance)
-    save_trajectories(taught, data_path(workspace, iteration))
+    save_trajectories(_lesson(workspace, iteration).simulated(advance), data_path(workspace, iteration))
 
 
 def train(workspace: Workspace, iteration: int, advance: Advance) -> None:
@@ -65,10 +58,13 @@ def train(workspace: Workspace, iteration: int, advance: Advance) -> None:
 
 def finetune(workspace: Workspace, iteration: int, advance: Advance) -> None:
     """Write calibration/: the network, fine-tuned on recordings where that helps on episodes that it did not see."""
+    lesson, folder = _lesson(workspace, iteration), workspace.calibration_dir(iteration)
+    keep_better(load_network(taught_dir(workspace, iteration)), lesson, folder, advance)
+    teacher = teacher_of(workspace, iteration)
+    save_calibration(as_gnn(lesson.scenario, lesson.sessions, teacher, folder), folder)
+
+
+def _lesson(workspace: Workspace, iteration: int) -> Lesson:
     scenario, session, settings, seed = begin(workspace, iteration)
-    teacher, folder = teacher_of(workspace, iteration), workspace.calibration_dir(iteration)
-    keep_better(
-        *(load_network(taught_dir(workspace, iteration)), scenario, joined((session,)), teacher.vector()),
-        *(teacher.evidence.fitted, settings, seed, folder, advance),
-    )
-    save_calibration(as_gnn(scenario, (session,), teacher, folder), folder)
+    teacher = teacher_of(workspace, iteration)
+    return Lesson(scenario, (session,), teacher.vector(), teacher.evidence.fitted, settings, seed)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from rsr.calibration import Calibration, Prior, save_calibration
 from rsr.config import GnnConfig, TuneConfig
-from rsr.gnn.tuning import fit_gnn
-from rsr.progress import Advance
+from rsr.gnn.tuning import Lesson, fit_gnn
+from rsr.progress import Advance, part_of
 from rsr.scenarios import Scenario
 from rsr.sessions import Session
 from rsr.steps.gnn.evidence import as_gnn
@@ -27,16 +27,9 @@ def calibrate(
     settings: GnnConfig,
 ) -> Calibration:
     """Identify a teacher, learn from it and from the recordings, and write all of it into `folder`."""
-
-    def identifying(share: float, words: str = "") -> None:
-        advance(_IDENTIFIED * share, words)
-
-    def learning(share: float, words: str = "") -> None:
-        advance(_IDENTIFIED + (1 - _IDENTIFIED) * share, words)
-
-    teacher = teacher_by(tune, settings).fit(scenario, sessions, prior, seed, identifying)
-    fitted = teacher.evidence.fitted
-    fit_gnn(scenario, sessions, teacher.vector(), fitted, settings_of(settings), seed, folder, learning)
+    teacher = teacher_by(tune, settings).fit(scenario, sessions, prior, seed, part_of(advance, 0.0, _IDENTIFIED))
+    lesson = Lesson(scenario, sessions, teacher.vector(), teacher.evidence.fitted, settings_of(settings), seed)
+    fit_gnn(lesson, folder, part_of(advance, _IDENTIFIED, 1.0))
     calibration = as_gnn(scenario, sessions, teacher, folder)
     save_calibration(calibration, folder)
     return calibration

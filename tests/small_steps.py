@@ -1,0 +1,39 @@
+"""The real steps with the least that they can do with: a loop of seconds, to try what goes on around it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from unittest import mock
+
+from rsr.calibration import calibrator
+from rsr.calibration.fitting import Effort
+from rsr.config import InfoGapConfig, LoopConfig, RealityConfig, RetrainConfig, StartConfig, TuneConfig
+from rsr.progress import Advance
+from rsr.steps import TABLE, methods
+from rsr.steps.tune import tune as real_tune
+from rsr.workspace import Workspace
+
+SMALL = LoopConfig(
+    reality=RealityConfig(episodes=8),
+    start=StartConfig(train_steps=1),
+    tune=TuneConfig(method="cmaes", fit_episodes=3),
+    infogap=InfoGapConfig(transitions=100),
+    retrain=RetrainConfig(train_steps=1),
+)
+"""Training comes to one rollout."""
+_EFFORT = Effort(budget=100, max_windows=16, threads=1)
+
+
+def tune(workspace: Workspace, iteration: int, advance: Advance) -> None:
+    """The step of this name with a tenth of the search, for which `params.yaml` has no setting."""
+    with mock.patch.object(methods, "calibrator", partial(calibrator, effort=_EFFORT)):
+        real_tune(workspace, iteration, advance)
+
+
+def _small(name: str) -> str:
+    return "small_steps:tune" if name == "tune" else next(s.function for s in TABLE.stages if s.name == name)
+
+
+SMALL_TABLE = "small_steps:STEPS"
+STEPS = replace(TABLE, stages=tuple(replace(step, function=_small(step.name)) for step in TABLE.stages))
