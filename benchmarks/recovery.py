@@ -9,7 +9,8 @@ by chance; a delay by 60 ms), and only as sure of it as the scenario's own prior
 - false_identified: how often a parameter that the recording cannot tell is called *identified*: in `untouched_runs`
   runs the arm moves, but never touches the cube, so nothing tells friction, mass and contact softness.
 
-Fits are those of the default method; with --quick, shorter and fewer.
+Fits are those of the default method; with --quick, shorter and fewer. `--first` and `--recordings` make parts of it, to
+run side by side.
 """
 
 from __future__ import annotations
@@ -29,17 +30,18 @@ from rsr.sessions import Card, Episode, Session
 
 STARTS = 5
 RECORDINGS = 8
-UNTOUCHED = 2
+UNTOUCHED_SHARE = 4
+"""One recording that does not touch the cube for so many that do."""
 FACTOR = 3.0
 OFF_S = 0.06
 EPISODES, STEPS = 24, 80
 OF_THE_CUBE = ("table_friction", "finger_friction", "cube_mass", "contact_softness")
 
 
-def measure(quick: bool, first: int = 1000) -> dict[str, Figure]:
+def measure(quick: bool, first: int = 1000, recordings: int = RECORDINGS) -> dict[str, Figure]:
     """Fit all recordings; seeds count up from `first`, so that other runs are other recordings."""
     scenario = load_scenario("push_cube")
-    recordings = 2 if quick else RECORDINGS
+    recordings = min(2, recordings) if quick else recordings
     effort = Effort(budget=120, max_windows=24) if quick else Effort()
     tally = _Tally()
     for seed in range(first, first + recordings):
@@ -47,7 +49,7 @@ def measure(quick: bool, first: int = 1000) -> dict[str, Figure]:
         session = recorded(scenario, truth, generator(seed, "recording"), touches=True)
         for start in range(STARTS):
             tally.count(scenario, fitted(scenario, session, truth, seed, start, effort), truth)
-    for seed in range(first, first + (1 if quick else UNTOUCHED)):
+    for seed in range(first, first + max(1, recordings // UNTOUCHED_SHARE)):
         truth = true_parameters(scenario, generator(seed, "truth untouched"))
         session = recorded(scenario, truth, generator(seed, "recording untouched"), touches=False)
         for start in range(STARTS):
@@ -167,4 +169,4 @@ def _session(scenario: Scenario, states: np.ndarray, sent: np.ndarray, rng: np.r
 
 
 if __name__ == "__main__":
-    run(measure, __doc__, first=1000)
+    run(measure, __doc__, first=1000, recordings=RECORDINGS)

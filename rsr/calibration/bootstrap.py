@@ -61,10 +61,10 @@ def _resampled(loss: Loss, owners: np.ndarray, pulled: np.ndarray) -> Loss:
     """The loss on the windows of drawn episodes, each draw an episode of its own, under a prior with another mean."""
     rows = [np.flatnonzero(loss.windows.episode == owner) for owner in owners]
     chosen, episode = np.concatenate(rows), np.repeat(np.arange(len(rows)), [len(each) for each in rows])
-    windows = replace(loss.windows.take(chosen), episode=episode)
-    zeros = loss.zeros and replace(loss.zeros, slopes=loss.zeros.slopes[chosen], episode=episode)
-    mean = loss.prior.mean + pulled * loss.prior.std
-    return replace(loss, windows=windows, zeros=zeros, prior=Prior(mean, loss.prior.std), origin=None)
+    drawn, mean = loss.take(chosen), loss.prior.mean + pulled * loss.prior.std
+    windows = replace(drawn.windows, episode=episode)
+    zeros = drawn.zeros and replace(drawn.zeros, episode=episode)
+    return replace(drawn, windows=windows, zeros=zeros, prior=Prior(mean, loss.prior.std), origin=None)
 
 
 def horizon_shift(loss: Loss, point: np.ndarray, seed: int) -> np.ndarray:

@@ -16,6 +16,7 @@ from rsr.calibration.loss import Loss
 from rsr.calibration.racing import Race, race
 from rsr.calibration.refine import linearise, refine
 from rsr.calibration.search import Found, Search
+from rsr.calibration.starts import free_of_starts
 from rsr.calibration.windows import Windows, choose, cut
 from rsr.calibration.zeros import ROUNDS, around_zeros, with_zeros
 from rsr.errors import CalibrationError
@@ -26,12 +27,12 @@ from rsr.scenarios.structure import structured
 from rsr.sessions import Episode, Session
 from rsr.simulators import MujocoSimulator
 
-_SEARCHED, _REFINED = 0.65, 0.9
-"""Shares of the time after the search and after averaging over ripples; the rest are replays and checks."""
+_SEARCHED, _REFINED, _FREED = 0.55, 0.7, 0.9
+"""Shares of the time after the search, after averaging over ripples and after doing so without errors of the starts."""
 
 
 class Effort(BaseModel):
-    """How much a fit simulates. With the defaults one of push_cube takes half a minute of one core's time.
+    """How much a fit simulates. With the defaults one of push_cube takes some forty seconds of one core's time.
 
     Args:
         budget: points that the search may evaluate.
@@ -122,7 +123,7 @@ class WindowCalibrator:
         loss, found = self._searched(loss, seed, part_of(advance, 0.0, _SEARCHED))
         fitted_seed, seed = seed, derive_seed(seed, "refine")
         point, slope = refine(loss, found.point, seed, part_of(advance, _SEARCHED, _REFINED))
-        origin = np.zeros(len(point))
+        freed, origin = free_of_starts(loss, point, seed, part_of(advance, _REFINED, _FREED)), np.zeros(len(point))
         before, after = (judges.replays(loss.values(each)) for each in (origin, point))
         status: Status = found.status
         known = judges.evidence(before, after)
@@ -130,9 +131,9 @@ class WindowCalibrator:
             point, after, status = origin, before, "no improvement"
             slope = linearise(loss, origin, np.linalg.inv(slope.precision), np.random.default_rng(seed))
         episodes = [judges.episodes[index] for index in judges.fitted]
-        known_now = identifiability.posterior(loss, point, slope)
+        known_now = freed.posterior(point, exact=found.sensitivity == "mjx", seed=seed)
         subject = Subject(loss, episodes, point, slope, known_now, found.sensitivity)
-        checked = check(subject, self.resamples, fitted_seed, part_of(advance, _REFINED, 1.0))
+        checked = check(subject, self.resamples, fitted_seed, part_of(advance, _FREED, 1.0))
         return _Outcome(
             loss.values(point), checked.posterior, status, before, after, found.trace, checked.warnings, checked.checks
         )

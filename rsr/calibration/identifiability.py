@@ -44,22 +44,26 @@ class Posterior:
     degrees: int
 
 
-def posterior(loss: Loss, point: np.ndarray, slope: Slope) -> Posterior:
+def posterior(loss: Loss, point: np.ndarray, slope: Slope, pull: np.ndarray) -> Posterior:
     """Covariance of a point [P] that supposes neither independent residuals nor a right model.
 
     The Gauss-Newton covariance supposes both. Instead each episode is left out in turn, to first order: how far that
     would move the estimate tells how well it is known (the jackknife over clusters, "CR3"). The scatter of the
     episodes' gradients alone, the plain "sandwich", is too narrow where a few episodes tell most, for the estimate
     follows them. The prior counts as one more independent observation, doubted.
+
+    Args:
+        pull: [P], how far what is wrong in all episodes alike, which their scatter does not show, may have moved the
+            point.
     """
     episode, owners = loss.windows.episode, np.unique(loss.windows.episode)
     gradients = np.einsum("wrp,wr->wp", slope.sensitivities, loss.misfits(point[None])[0])
     sums = np.array([gradients[episode == owner].sum(axis=0) for owner in owners])
     shares = np.array([_information(slope.sensitivities[episode == owner]) for owner in owners])
     units = loss.prior.std
-    own = _left_out(sums, shares, np.ones(len(point)))
+    own = _left_out(sums, shares, np.ones(len(point))) + np.outer(pull, pull)
     capped = np.minimum(1.0, 1.0 / np.sqrt(np.diag(own)))
-    wide = _left_out(sums, shares, np.square(units / loss.scenario.space.prior_std))
+    wide = _left_out(sums, shares, np.square(units / loss.scenario.space.prior_std)) + np.outer(pull, pull)
     return Posterior(
         covariance=own * np.outer(units * capped, units * capped),
         data_std=np.sqrt(np.diag(wide)) * units,

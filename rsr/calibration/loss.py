@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rsr.calibration.contract import Prior
-from rsr.calibration.nuisance import ZeroSlopes
+from rsr.calibration.nuisance import StartSlopes, ZeroSlopes
 from rsr.calibration.windows import Windows
 from rsr.scenarios import Scenario, residuals
 from rsr.scenarios.clocks import read_late, start_states
@@ -33,6 +33,7 @@ class Loss:
 
     Args:
         zeros: how differences answer to the sensors' zeros, where these differ from episode to episode.
+        start_errors: how differences answer to errors of the states that windows begin in, where these count.
         origin: [P], where searches begin; the prior's mean by default.
     """
 
@@ -42,6 +43,7 @@ class Loss:
     prior: Prior
     zeros: ZeroSlopes | None = None
     origin: np.ndarray | None = None
+    start_errors: StartSlopes | None = None
 
     @property
     def first(self) -> np.ndarray:
@@ -50,15 +52,29 @@ class Loss:
 
     def shortened(self, steps: int) -> Loss:
         """The loss on the same windows, broken off after some control steps."""
-        zeros = self.zeros and self.zeros.shortened(steps)
-        return replace(self, windows=self.windows.shortened(steps), zeros=zeros)
+        zeros, errors = self.zeros, self.start_errors
+        return replace(
+            self,
+            windows=self.windows.shortened(steps),
+            zeros=zeros and zeros.shortened(steps),
+            start_errors=errors and errors.shortened(steps),
+        )
 
     def thinned(self, count: int) -> Loss:
         """The loss on so many windows at most, spread evenly over all."""
         if len(self.windows) <= count:
             return self
-        chosen = np.linspace(0, len(self.windows) - 1, count).round().astype(int)
-        return replace(self, windows=self.windows.take(chosen), zeros=self.zeros and self.zeros.take(chosen))
+        return self.take(np.linspace(0, len(self.windows) - 1, count).round().astype(int))
+
+    def take(self, chosen: np.ndarray) -> Loss:
+        """The loss on some of the windows, by index."""
+        zeros, errors = self.zeros, self.start_errors
+        return replace(
+            self,
+            windows=self.windows.take(chosen),
+            zeros=zeros and zeros.take(chosen),
+            start_errors=errors and errors.take(chosen),
+        )
 
     @property
     def bounds(self) -> np.ndarray:
@@ -95,8 +111,9 @@ class Loss:
         return self.zeros.best(_finite(self._scaled(point[None])))[0]
 
     def _scaled(self, points: np.ndarray) -> np.ndarray:
-        """Differences [K, W, R] in the channels' scales."""
-        return scaled_differences(self.scenario, self.windows, self._simulated(points), self.values(points))
+        """Differences [K, W, R] in the channels' scales, less what errors of the starts explain."""
+        scaled = scaled_differences(self.scenario, self.windows, self._simulated(points), self.values(points))
+        return scaled if self.start_errors is None else self.start_errors.removed(_finite(scaled))
 
     def _simulated(self, points: np.ndarray) -> np.ndarray:
         """States [K, W, T + 1, n] of all points on all windows, in one rollout."""
@@ -137,6 +154,11 @@ def scaled_differences(scenario: Scenario, windows: Windows, states: np.ndarray,
     errors = residuals(scenario, windows.real, simulated)
     parts = [(errors[name] / scale).reshape(*states.shape[:2], -1) for name, scale in channel_scales(scenario).items()]
     return np.concatenate(parts, axis=-1)
+
+
+def tangent_widths(scenario: Scenario) -> tuple[int, ...]:
+    """Columns of each observed channel's differences."""
+    return tuple(each.tangent_width for each in scenario.observed)
 
 
 def channel_scales(scenario: Scenario) -> dict[str, float]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from rsr.calibration.differences import jacobian
 from rsr.calibration.loss import Loss
+from rsr.calibration.refine import Slope
 from rsr.errors import ScenarioError
 from rsr.scenarios import Scenario
 
@@ -39,6 +40,15 @@ def choose_slopes(scenario: Scenario, sensitivity: Sensitivity) -> tuple[str, Sl
             raise
         return f"differences: MJX lacks {error.got}", _by_differences
     return "mjx", _by_mjx
+
+
+def exact_slope(loss: Loss, point: np.ndarray) -> Slope:
+    """Residuals as MJX's sensitivities continue them around a point [P].
+
+    Differences, fine or coarse, take ripples for sensitivity: in directions that the data leave open they see too much.
+    """
+    misfits = loss.misfits(point[None])[0]
+    return Slope(point, misfits, _by_mjx(loss, point)[: misfits.size].reshape(*misfits.shape, len(point)))
 
 
 @lru_cache(maxsize=4)

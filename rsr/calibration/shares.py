@@ -10,7 +10,7 @@ from rsr.calibration.loss import Loss
 from rsr.simulators import MujocoSimulator
 from rsr.spreading import is_spread, spread
 
-_PARTS = ("scenario", "windows", "prior", "zeros", "origin")
+_PARTS = ("scenario", "windows", "prior", "zeros", "origin", "start_errors")
 
 
 def losses_of(loss: Loss, points: np.ndarray) -> np.ndarray:

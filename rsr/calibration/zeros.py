@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rsr.calibration.loss import ROBUST_SCALES, Loss, scaled_differences
+from rsr.calibration.loss import ROBUST_SCALES, Loss, scaled_differences, tangent_widths
 from rsr.calibration.nuisance import ZeroSlopes
 from rsr.calibration.windows import Windows
 from rsr.scenarios import Scenario
@@ -45,9 +45,11 @@ def _slopes(loss: Loss, values: np.ndarray) -> ZeroSlopes:
             states[..., place] += zero  # the world is elsewhere than the sensor says
             shifted.append(scaled_differences(scenario, windows, states, values[None])[0])
         columns.append((shifted[0] - shifted[1]) / (2 * STEP))
-    widths = tuple(each.tangent_width for each in scenario.observed)
+    answers = np.stack(columns)
+    if loss.start_errors is not None:
+        answers = loss.start_errors.removed(answers)
     # A larger zero is subtracted from what was recorded, so it moves differences the other way than it moves states.
-    return ZeroSlopes(-np.stack(columns, axis=-1), windows.episode, widths, ROBUST_SCALES)
+    return ZeroSlopes(-np.moveaxis(answers, 0, -1), windows.episode, tangent_widths(scenario), ROBUST_SCALES)
 
 
 def _without(scenario: Scenario, windows: Windows, zeros: np.ndarray) -> Windows:

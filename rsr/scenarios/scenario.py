@@ -16,7 +16,7 @@ from rsr.scenarios.bindings import Binding, refresh_constants
 from rsr.scenarios.collision import Collision
 from rsr.scenarios.metrics import Evaluation
 from rsr.scenarios.parameters import ParameterSpace
-from rsr.scenarios.smoothing import smooth
+from rsr.scenarios.smoothing import noise_left, smooth
 from rsr.sessions import Channel, Episode
 
 Kind = Literal["linear", "angle", "quaternion"]
@@ -199,6 +199,14 @@ class Scenario:
             if velocity.initial:
                 qvel[:, list(velocity.dofs)] = episode[velocity.channel.name]
         return np.concatenate([qpos, qvel], axis=1)
+
+    @cached_property
+    def start_std(self) -> np.ndarray:
+        """How wrong `states` are, [2 nv] standard deviations; 0 for coordinates that no channel observes."""
+        noise = np.zeros(self.base_model.nv)
+        for observed in self.observed:
+            noise[list(observed.dofs)] = observed.noise
+        return noise_left(noise, self.control_dt_s)
 
     def recorded_state(self, episode: Episode, row: int) -> np.ndarray:
         """State [nq + nv] of one row as recorded: positions not smoothed, and recorded velocities if there are any."""

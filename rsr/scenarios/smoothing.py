@@ -49,6 +49,16 @@ def smooth(
     return smoothed, qvel
 
 
+def noise_left(noise: np.ndarray, step_s: float) -> np.ndarray:
+    """How wrong `smooth` leaves positions and then velocities [2 nv], standard deviations.
+
+    Velocities are wrong as the slope of a straight line through the rows is, positions as one reading: a line halves
+    that, but where an impact is near the measured position stands.
+    """
+    rows = max(_ROWS, _wide(step_s))
+    return np.concatenate([noise, noise / (step_s * np.sqrt(rows * (rows**2 - 1) / 12.0))])
+
+
 def _moved(model: mujoco.MjModel, qpos: np.ndarray, window: np.ndarray) -> np.ndarray:
     """How far [N, rows, nv] each row of a window is from the row that it surrounds."""
     if model.nq == model.nv:  # neither free bodies nor ball joints
@@ -61,8 +71,13 @@ def _widths(time_s: np.ndarray) -> list[int]:
     total = len(time_s)
     rows = min(_ROWS, total)
     step_s = float(np.median(np.diff(time_s))) if total > 1 else np.inf
-    wide = min(2 * round(_SPAN_S / 2 / step_s) + 1, total)
+    wide = min(_wide(step_s), total)
     return [rows, wide] if wide > rows else [rows]
+
+
+def _wide(step_s: float) -> int:
+    """An odd number of rows that span `_SPAN_S`."""
+    return 2 * round(_SPAN_S / 2 / step_s) + 1
 
 
 def _fit(elapsed_s: np.ndarray, moved: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray]:

@@ -99,7 +99,7 @@ def linear(strength: float, correlated: bool = False, episodes: int = 400) -> Li
 
 def test_sandwich_is_gauss_newton_where_residuals_are_independent():
     case = linear(strength=1.0)
-    found = posterior(case, np.zeros(7), case.slope)
+    found = posterior(case, np.zeros(7), case.slope, np.zeros(7))
     expected = np.sqrt(np.diag(np.linalg.inv(case.slope.precision))) * push_cube().space.prior_std
     np.testing.assert_allclose(np.sqrt(np.diag(found.covariance)), INFLATION * expected, rtol=0.15)
     assert found.degrees == 399
@@ -118,7 +118,7 @@ def test_intervals_hold_where_a_few_episodes_tell_most():
     for _ in range(200):
         case = unbalanced(rng)
         point = case.slope.step()
-        std = np.sqrt(np.diag(posterior(case, point, case.slope).covariance)) / INFLATION / case.prior.std
+        std = np.sqrt(np.diag(posterior(case, point, case.slope, np.zeros(7)).covariance)) / INFLATION / case.prior.std
         inside.append(np.abs(point) < stdtrit(11, 0.975) * std)
     assert 0.85 < np.mean(inside) < 0.97
 
@@ -126,14 +126,14 @@ def test_intervals_hold_where_a_few_episodes_tell_most():
 def test_sandwich_sees_that_rows_repeat_each_other():
     """Twenty copies of one row are one witness: Gauss-Newton would be sqrt(20) too narrow."""
     case = linear(strength=1.0, correlated=True)
-    found = posterior(case, np.zeros(7), case.slope)
+    found = posterior(case, np.zeros(7), case.slope, np.zeros(7))
     naive = np.sqrt(np.diag(np.linalg.inv(case.slope.precision))) * push_cube().space.prior_std
     np.testing.assert_allclose(np.sqrt(np.diag(found.covariance)) / naive, INFLATION * np.sqrt(20), rtol=0.15)
 
 
 def test_without_information_the_prior_remains_and_is_doubted():
     case = linear(strength=0.0)
-    found = posterior(case, np.zeros(7), case.slope)
+    found = posterior(case, np.zeros(7), case.slope, np.zeros(7))
     np.testing.assert_allclose(np.sqrt(np.diag(found.covariance)), push_cube().space.prior_std)
     np.testing.assert_allclose(found.data_std, INFLATION * PRIOR_DOUBT * push_cube().space.prior_std)
 
