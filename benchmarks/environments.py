@@ -17,7 +17,7 @@ import numpy as np
 from _common import Figure, best_seconds_in_turn, run
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from rsr.infogap import InfoGapReward, fit_infogap, transitions
+from rsr.infogap import InfoGapReward, RewardSettings, fit_infogap, transitions
 from rsr.policies.env import PushEnv
 from rsr.policies.novelty import bonus_of, feature_noise, features
 from rsr.policies.training import PPOSettings, train
@@ -84,7 +84,7 @@ class _Switched:
 
 
 def sample_reward(scenario: Scenario = SCENARIO) -> InfoGapReward:
-    """An InfoGap reward of the size that the loop uses, of transitions under random actions."""
+    """An InfoGap reward of the size that the loop uses, of transitions under random actions, paid everywhere."""
     rng = np.random.default_rng(0)
     env = PushVecEnv(scenario, scenario.space.nominal, TRANSITIONS, noisy=False)
     env.reset()
@@ -96,7 +96,8 @@ def sample_reward(scenario: Scenario = SCENARIO) -> InfoGapReward:
     noise = feature_noise(scenario)
     # What a bonus costs does not depend on the gap, only on there being one.
     real = simulated + 5 * noise * rng.standard_normal(simulated.shape)
-    return fit_infogap(real, simulated, simulated, noise, task_reward_std=0.1, rng=rng)
+    settings = RewardSettings(paid="everywhere")
+    return fit_infogap(real, simulated, simulated, noise, task_reward_std=0.1, rng=rng, settings=settings)
 
 
 if __name__ == "__main__":

@@ -65,6 +65,8 @@ class TuneConfig(Section):
 class InfoGapConfig(Section):
     """The InfoGap term: its share of the task reward's spread, the skew that caps the divergence, its sample.
 
+    A transition is new by its `step`, which is what a simulator predicts, or by the whole `transition`. It is paid
+    `away` from where the task is done, or `everywhere`.
     `form: literal` pays Eq. 3 as it is written, times `weight`; then `kappa` plays no part.
     """
 
@@ -72,7 +74,9 @@ class InfoGapConfig(Section):
     metric: Literal["saturating", "clipped", "euclidean"] = "saturating"
     order: Literal[1, 2] = 1
     estimator: Literal["kde", "gaussian", "knn", "conditional"] = "kde"
-    kappa: float = Field(default=0.2, ge=0)
+    novelty: Literal["step", "transition"] = "step"
+    paid: Literal["away", "everywhere"] = "away"
+    kappa: float = Field(default=0.7, ge=0)
     weight: float = Field(default=1.0, ge=0)
     skew: float = Field(default=0.05, gt=0, lt=1)
     transitions: int = Field(default=1_000, ge=100)

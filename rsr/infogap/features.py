@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -88,15 +88,15 @@ class Scaler:
         pooled = np.concatenate([matrix(data, where, columns=columns) for data in datasets])
         std = pooled.std(axis=0)
         kept = std > 1e-9 + 1e-6 * np.abs(pooled).max(axis=0)
-        if not kept.any():
-            raise CalibrationError(
-                got=f"{len(pooled)} samples that are all equal",
-                expected="at least one column that changes",
-                where=where,
-                next_step="Check that the robot moved during the recording and that the channels are mapped rightly.",
-            )
+        _check_kept(kept, where)
         floored = np.maximum(std, noise_vector(noise, len(std), where))
         return cls(mean=pooled.mean(axis=0), std=np.where(kept, floored, 1.0), kept=kept)
+
+    def only(self, columns: np.ndarray) -> Scaler:
+        """Drop all but these columns [d] of bool."""
+        kept = self.kept & columns
+        _check_kept(kept, "InfoGap scaler, columns that count")
+        return replace(self, kept=kept)
 
     @property
     def columns(self) -> int:
@@ -121,3 +121,14 @@ class Scaler:
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Scaler:
         """Undo `to_arrays`."""
         return cls(mean=arrays["scaler_mean"], std=arrays["scaler_std"], kept=arrays["scaler_kept"])
+
+
+def _check_kept(kept: np.ndarray, where: str) -> None:
+    if kept.any():
+        return
+    raise CalibrationError(
+        got="samples that are all equal",
+        expected="at least one column that changes",
+        where=where,
+        next_step="Check that the robot moved during the recording and that the channels are mapped rightly.",
+    )

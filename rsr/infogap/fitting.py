@@ -12,10 +12,11 @@ from rsr.infogap._checks import matrix, noise_vector, same_shape, within
 from rsr.infogap.densities import kl_conditional_gaussian
 from rsr.infogap.estimators import kl_by, noise_floor
 from rsr.infogap.features import Scaler
-from rsr.infogap.reward import Form, InfoGapReward
+from rsr.infogap.reward import Form, InfoGapReward, Paid
 from rsr.infogap.transport import METRICS, Order, Transport
 
 FORMS: tuple[str, ...] = get_args(Form)
+PAID: tuple[str, ...] = get_args(Paid)
 REFERENCE_SAMPLES = {1: 1000, 2: 250}
 """Rows of D_sim^k that stand for it, by order: order 2 takes their square of steps for every transition."""
 _WHERE = "InfoGap stage"
@@ -33,6 +34,7 @@ class RewardSettings:
         kappa, bound, literal_weight: see `InfoGapReward`.
         skew: share of the other density that caps KL.
         kl_samples: rows drawn for KL. Its bandwidth depends on the number, so keep it equal over iterations.
+        paid: see `InfoGapReward`; Eq. 3 as it is written is paid everywhere in any case.
         reference_samples: rows of D_sim^k that stand for it in the reward; by default those of `REFERENCE_SAMPLES`.
     """
 
@@ -40,15 +42,17 @@ class RewardSettings:
     metric: str = "saturating"
     order: Order = 1
     estimator: str = "kde"
-    kappa: float = 0.2
+    kappa: float = 0.7
     literal_weight: float = 1.0
     skew: float = 0.05
     bound: float = 5.0
     kl_samples: int = 1000
+    paid: Paid = "away"
     reference_samples: int | None = None
 
     def __post_init__(self) -> None:
         _one_of(self.form, FORMS, "form")
+        _one_of(self.paid, PAID, "paid")
         _one_of(self.metric, tuple(METRICS), "metric")
         within(self.kappa, 0.0, np.inf, f"{_WHERE}: kappa")
         within(self.bound, np.finfo(float).tiny, np.inf, f"{_WHERE}: bound")
@@ -67,6 +71,7 @@ def fit_infogap(
     *,
     rng: np.random.Generator,
     simulated_first: np.ndarray | None = None,
+    counted: np.ndarray | None = None,
     settings: RewardSettings | None = None,
 ) -> InfoGapReward:
     """Do the whole stage of iteration k: the KL of Eq. 3, its floor, and the transport model of D_sim^k.
@@ -82,6 +87,7 @@ def fit_infogap(
         rng: draws the sub-samples and the noise of the floor.
         simulated_first: the same (s, a) propagated with theta_0, for KL_1 on the very rows of KL_k; None in
             iteration 1, where it is `simulated_before`.
+        counted: [d] of bool, columns that the ground metric of W compares; all by default. KL compares all.
     """
     settings = settings or RewardSettings()
     within(task_reward_std, 0.0, np.inf, f"{_WHERE}: task_reward_std")
@@ -90,10 +96,11 @@ def fit_infogap(
     noise = noise_vector(noise, data.real.shape[1], _WHERE)
     scaler = Scaler.fit(data.real, data.before, data.after, noise=noise)
     divergences = _divergences(data, scaler, noise, rng, settings)
-    transport = _transport(scaler(data.after), rng, settings)
-    novelty = transport.novelty(scaler(data.after)).astype(np.float64)
+    compared = scaler if counted is None else scaler.only(counted)
+    transport = _transport(compared(data.after), rng, settings)
+    novelty = transport.novelty(compared(data.after)).astype(np.float64)
     return InfoGapReward(
-        scaler=scaler,
+        scaler=compared,
         transport=transport,
         **divergences,
         kappa=float(settings.kappa),
@@ -105,6 +112,7 @@ def fit_infogap(
         literal_weight=float(settings.literal_weight),
         form=settings.form,
         estimator=settings.estimator,
+        paid="everywhere" if settings.form == "literal" else settings.paid,
     )
 
 

@@ -15,6 +15,7 @@ from rsr.infogap.features import Scaler
 from rsr.infogap.transport import Metric, Transport
 
 Form = Literal["calibrated", "literal"]
+Paid = Literal["away", "everywhere"]
 _NUMBERS = (
     "kl", "kl_floor", "kl_first", "kl_conditional", "kappa", "task_reward_std", "novelty_mean", "novelty_std", "bound",
     "literal_weight",
@@ -40,6 +41,8 @@ class InfoGapReward:
         bound: largest |score|, in standard deviations.
         literal_weight: what the literal Eq. 3 is multiplied by, if that is the form.
         estimator: of the KL.
+        paid: `away` leaves out transitions that end where the task is done, `everywhere` none. Whoever pays looks at
+            it: what a task is, this room does not know.
     """
 
     scaler: Scaler
@@ -56,6 +59,7 @@ class InfoGapReward:
     literal_weight: float = 1.0
     form: Form = "calibrated"
     estimator: str = "kde"
+    paid: Paid = "away"
 
     @property
     def open_share(self) -> float:
@@ -106,6 +110,7 @@ class InfoGapReward:
             "dataset_size": self.transport.dataset_size,
             "form": self.form,
             "estimator": self.estimator,
+            "paid": self.paid,
             "order": self.transport.order,
             "metric_clip": None if metric.clip == np.inf else metric.clip,
             "metric_tau": None if metric.tau == np.inf else metric.tau,
@@ -125,6 +130,7 @@ class InfoGapReward:
             transport = Transport(arrays["reference"], document["dataset_size"], metric, document["order"])
             numbers = {name: float(document[name]) for name in _NUMBERS}
             words = {name: document[name] for name in ("form", "estimator")}
+            words["paid"] = document.get("paid", "everywhere")  # stored before there was a choice
             return cls(scaler=Scaler.from_arrays(arrays), transport=transport, **numbers, **words)
         except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
             raise CalibrationError(

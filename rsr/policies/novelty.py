@@ -36,16 +36,31 @@ def feature_noise(scenario: Scenario) -> np.ndarray:
 
 
 def bonus_of(reward: InfoGapReward, task: Task) -> Bonus:
-    """The InfoGap bonus as the environment pays it; nothing is gained where the block is as good as lost."""
+    """The InfoGap bonus as the environment pays it; nothing is gained where the block is as good as lost.
+
+    Of a reward that is paid `away`, all is paid from twice as far off the target as counts as success, nothing within
+    what does: the task is finished undisturbed, and standing still at its end costs nothing.
+    """
     tip = task.columns("fingertip")
     block = task.columns("block", "block orientation") if task.turns else task.columns("block")
 
     def bonus(observation: np.ndarray, action: np.ndarray, after: np.ndarray) -> np.ndarray:
         seen, then = (_features(rows[:, tip], rows[:, block]) for rows in (observation, after))
         paid = reward.bonus(transitions(seen, action, then))
+        if reward.paid == "away":
+            paid = paid * np.clip(_off_target(task, after) - 1.0, 0.0, 1.0)
         return np.where(LIMITS.block_is_far(after[:, block]), np.minimum(paid, 0.0), paid)
 
     return bonus
+
+
+def _off_target(task: Task, observation: np.ndarray) -> np.ndarray:
+    """How far [n] the block is off its target, in units of what success allows."""
+    names = ("block", "block orientation"), ("target", "target orientation")
+    block, target = (observation[:, task.columns(*(each if task.turns else each[:1]))] for each in names)
+    off = np.linalg.norm((block - target)[:, :2], axis=1) / task.success_m
+    yaw = task.yaw_error_rad(block, target)
+    return off if yaw is None or task.success_rad is None else np.maximum(off, np.abs(yaw) / task.success_rad)
 
 
 def _features(tip: np.ndarray, block: np.ndarray) -> np.ndarray:

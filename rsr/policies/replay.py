@@ -2,7 +2,8 @@
 
 What a transition was paid consists of two parts that age differently. The task's reward stays true for ever. The bonus
 is InfoGap's, which each iteration defines anew; so the buffer also keeps the task's part alone, and a training that
-goes on pays the old transitions by its own bonus before it learns from them.
+goes on pays the old transitions by its own bonus before it learns from them. A bonus looks at the true state, which
+sensor noise hides from the learner: that is kept, too.
 """
 
 from __future__ import annotations
@@ -16,11 +17,14 @@ from rsr.errors import PolicyError
 from rsr.policies.snapshots import Snapshot
 from rsr.policies.vec_env import ToolPlaneVecEnv
 
-_ARRAYS = ("observations", "next_observations", "actions", "rewards", "task_rewards", "dones", "timeouts")
+_ARRAYS = (
+    "observations", "next_observations", "true_observations", "true_next_observations", "actions", "rewards",
+    "task_rewards", "dones", "timeouts",
+)  # fmt: skip
 
 
 class Replay(NStepReplayBuffer):
-    """SB3's ring of transitions [rows, copies, ...], which also knows what the task alone has paid.
+    """SB3's ring of transitions [rows, copies, ...], which also knows what the task alone has paid, and for what.
 
     Args:
         plane: the environment that the transitions come from.
@@ -30,15 +34,19 @@ class Replay(NStepReplayBuffer):
         super().__init__(*args, **kwargs)
         self._plane = plane
         self.task_rewards = np.zeros_like(self.rewards)
+        self.true_observations = np.zeros_like(self.observations)
+        self.true_next_observations = np.zeros_like(self.observations)
 
     def add(self, *args: Any, **kwargs: Any) -> None:
         self.task_rewards[self.pos] = self._plane.task_reward
+        self.true_observations[self.pos], self.true_next_observations[self.pos] = self._plane.passed
         super().add(*args, **kwargs)
 
     def pay_anew(self) -> None:
         """Set every reward to the task's part and what the environment's present bonus pays for the transition."""
         for row in range(self.size()):
-            bonus = self._plane.bonus(self.observations[row], self.actions[row], self.next_observations[row])
+            true = self.true_observations[row], self.true_next_observations[row]
+            bonus = self._plane.bonus(self.observations[row], self.actions[row], *true)
             self.rewards[row] = self.task_rewards[row] + bonus
 
     def end_episodes(self) -> None:
@@ -57,7 +65,8 @@ class Replay(NStepReplayBuffer):
             return
         rows = self._checked_rows(snapshot)
         for name in _ARRAYS:
-            getattr(self, name)[:rows] = snapshot[name]
+            # Trainings stored before the true state was kept hold what the sensors saw of it.
+            getattr(self, name)[:rows] = snapshot[name] if name in snapshot else snapshot[name.removeprefix("true_")]
         self.pos = int(snapshot["position"])
         self.full = rows == self.buffer_size
 

@@ -28,7 +28,7 @@ class SACSettings:
         gradient_steps: in each round.
         final_rate: share of the learning rate that is left in the end; it falls evenly.
         return_steps: rewards added up before the critic's estimate takes over.
-        buffer: transitions kept, at most; 192 bytes each in push_cube, in memory and in what is stored.
+        buffer: transitions kept, at most; 360 bytes each in push_cube, in memory and in what is stored.
         warm_up_steps: environment steps of random actions before anything is learnt, unless a training goes on.
         target_rate: share by which the target critics follow the critics in each gradient step.
         checkpoint_rollouts: rollouts from one checkpoint to the next; some seconds of work that a kill can cost.

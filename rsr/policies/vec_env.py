@@ -18,7 +18,7 @@ from rsr.scenarios import Scenario, task_of
 from rsr.scenarios.pushing.arm import ACTION_SIZE
 
 Bonus = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-"""Extra reward of transitions: (observation [B, n], action [B, 6], next observation [B, n]) -> [B]."""
+"""Extra reward of transitions: (observation [B, n], action [B, 6], next observation [B, n]) -> [B], without noise."""
 
 
 class PushVecEnv(JointVecEnv):
@@ -28,7 +28,7 @@ class PushVecEnv(JointVecEnv):
         params: of the simulator to train in: [P], or [count, P] where each copy has its own.
         bonus: reward to add, such as InfoGap.
         stagger: start the copies at random ages, so that their resets do not coincide.
-        noisy: observe through the scenario's sensor noise; the reward sees the true state.
+        noisy: observe through the scenario's sensor noise; reward and bonus see the true state.
     """
 
     def __init__(
@@ -56,6 +56,7 @@ class PushVecEnv(JointVecEnv):
         self._return = np.zeros(count)
         self._whole = np.ones(count, bool)  # False in the first episode of a copy that starts in the middle of it
         self.task_reward = np.zeros(count)  # of the last step, without the bonus
+        self.passed = (np.zeros(0), np.zeros(0))  # what there truly was to see before the last step, and after it
         self._observation = np.zeros((count, self.task.observation_size), np.float32)
         self._action = np.zeros((count, ACTION_SIZE))
 
@@ -72,11 +73,13 @@ class PushVecEnv(JointVecEnv):
         self._action = np.clip(actions, -1.0, 1.0)
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        before = self.world.observation()
         self.world.step(self._action)
         after = self.world.observation(self._noise)
+        self.passed = before, self.world.observation()
         reward = self.task_reward = self.world.reward()
         if self.bonus is not None:
-            reward = reward + self.bonus(self._observation, self._action, after)
+            reward = reward + self.bonus(before, self._action, self.passed[1])
         self._age += 1
         self._return += reward
         done = self._age >= self._limit
@@ -156,11 +159,20 @@ class ToolPlaneVecEnv(VecEnvWrapper):
         """[B], what the task alone paid for the last step."""
         return self._envs.task_reward
 
-    def bonus(self, observation: np.ndarray, velocity: np.ndarray, after: np.ndarray) -> np.ndarray:
-        """[n], what is paid beyond the task's reward for transitions with fingertip velocities [n, 2]."""
+    @property
+    def passed(self) -> tuple[np.ndarray, np.ndarray]:
+        """[B, n] each, what there truly was to see before the last step and after it."""
+        return self._envs.passed
+
+    def bonus(self, seen: np.ndarray, velocity: np.ndarray, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+        """[n], what is paid beyond the task's reward for transitions in which velocities [n, 2] were chosen.
+
+        Args:
+            seen: what they were chosen for, through the sensors' noise; `before` and `after` are without it.
+        """
         if self._envs.bonus is None:
             return np.zeros(len(velocity))
-        return self._envs.bonus(observation, tool_plane.act(self._envs.task, observation, velocity), after)
+        return self._envs.bonus(before, tool_plane.act(self._envs.task, seen, velocity), after)
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Everything that the coming steps depend on; the last observation is the environment's own."""

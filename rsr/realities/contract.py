@@ -7,18 +7,35 @@ from typing import Protocol
 
 import numpy as np
 
+from rsr.errors import SessionError
 from rsr.progress import Advance
-from rsr.sessions import Session
+from rsr.sessions import Session, is_session_name
 
 
 @dataclass(frozen=True)
 class CollectionPlan:
-    """What to record: how many episodes, from which seeded starts and targets."""
+    """What to record: how many episodes, from which seeded starts and targets.
+
+    A name that no session may have is refused here, before anything moves, and not when all is recorded.
+    """
 
     session: str
     episodes: int
     seed: int
     policy_sha256: str | None = None
+
+    def __post_init__(self) -> None:
+        where = f"the recording '{self.session}'"
+        if not is_session_name(self.session):
+            got, expected = f"the name {self.session!r}", "letters, digits, '_' and '-'"
+            raise SessionError(got=got, expected=expected, where=where, next_step="Choose another name.")
+        if self.episodes < 1:
+            raise SessionError(
+                got=f"{self.episodes} episodes",
+                expected="at least one",
+                where=where,
+                next_step="Say how many to record.",
+            )
 
 
 class Actor(Protocol):

@@ -22,6 +22,7 @@ _FIGURES = (
     ("form", "form", _word, "what is paid: `calibrated`, or Eq. 3 taken literally"),
     ("estimator", "estimator", _word, "of KL"),
     ("order", "order", _word, "beta of the Wasserstein distance"),
+    ("paid", "paid", _word, "`away` from where the task is done, or `everywhere`"),
     (
         "KL",
         "kl",

@@ -14,7 +14,15 @@ Recordings of others: `rsr.sessions.importers` reads their files, `rsr.sessions.
 
 from rsr.sessions.checks import check_session, find_problems
 from rsr.sessions.model import Card, Channel, Episode, Session, Stamp
-from rsr.sessions.storage import SessionList, is_session, list_sessions, read_session, recover_session, write_session
+from rsr.sessions.storage import (
+    SessionList,
+    is_session,
+    is_session_name,
+    list_sessions,
+    read_session,
+    recover_session,
+    write_session,
+)
 
 __all__ = [
     "Card",
@@ -26,6 +34,7 @@ __all__ = [
     "check_session",
     "find_problems",
     "is_session",
+    "is_session_name",
     "list_sessions",
     "read_session",
     "recover_session",

@@ -106,6 +106,11 @@ def list_sessions(root: Path, scenario: str | None = None) -> SessionList:
     return SessionList(tuple(readable), damaged)
 
 
+def is_session_name(name: str) -> bool:
+    """Whether a session may be called so: letters, digits, '_' and '-'."""
+    return _NAME.fullmatch(name) is not None
+
+
 def recover_session(folder: Path) -> Path:
     """Finish a half-written session, if the crash came after its data and its card were written."""
     session = read_session(folder, verify=False)

@@ -7,11 +7,12 @@ import numpy as np
 from rsr.calibration import load_calibration
 from rsr.config import InfoGapConfig
 from rsr.infogap import RewardSettings, fit_infogap, transitions
-from rsr.policies.novelty import feature_noise, features
+from rsr.policies.novelty import feature_noise, features, state_columns
 from rsr.policies.rollouts import recorded
 from rsr.progress import Advance
 from rsr.randomness import generator
 from rsr.scenarios import Scenario, load_scenario, structured, task_of
+from rsr.scenarios.pushing.arm import ACTION_SIZE
 from rsr.sessions import Session, read_session
 from rsr.simulators import MujocoSimulator
 from rsr.workspace import Workspace
@@ -37,6 +38,7 @@ def infogap(workspace: Workspace, iteration: int, advance: Advance) -> None:
         _task_reward_std(session),
         rng=rng,
         simulated_first=predicted[2],
+        counted=_counted(scenario, config.infogap),
         settings=_settings(config.infogap),
     )
     reward.save(workspace.infogap_dir(iteration))
@@ -51,7 +53,16 @@ def _settings(config: InfoGapConfig) -> RewardSettings:
         kappa=config.kappa,
         literal_weight=config.weight,
         skew=config.skew,
+        paid=config.paid,
     )
+
+
+def _counted(scenario: Scenario, config: InfoGapConfig) -> np.ndarray | None:
+    """The columns of a transition (s, a, s' - s) by which one is new."""
+    if config.novelty == "transition":
+        return None
+    states = len(state_columns(task_of(scenario)))
+    return np.arange(2 * states + ACTION_SIZE) >= states + ACTION_SIZE
 
 
 class _Sample:

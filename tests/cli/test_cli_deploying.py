@@ -58,6 +58,20 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
 
 
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (("--session", "../elsewhere"), "got the name '../elsewhere'; expected letters, digits"),
+        (("--session", "a session"), "got the name 'a session'"),
+        (("--episodes", "0"), "got 0 episodes; expected at least one"),
+    ],
+)
+def test_what_cannot_be_a_session_is_refused_before_anything_moves(exported, tmp_path, capsys, more, says):
+    assert main(deploy(exported, tmp_path, *more)) == FAILED
+    assert says in " ".join(capsys.readouterr().err.split())
+    assert list(tmp_path.rglob("*")) == []
+
+
 def test_the_runner_needs_onnxruntime_alone(exported, tmp_path):
     done = run(*deploy(exported, tmp_path, "--episodes", "2", "--seed", "4"))
     assert done.returncode == 0, done.stderr

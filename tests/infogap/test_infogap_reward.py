@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from rsr.errors import CalibrationError, ConfigError
+from rsr.files import read_json, write_json
 from rsr.infogap import (
     ESTIMATORS,
     InfoGapReward,
@@ -33,6 +34,7 @@ class Pushes:
 
     def fit(self, before=NOMINAL, after=TRUTH, seed=0, task_reward_std=0.5, **settings):
         first = settings.pop("simulated_first", self.simulated(NOMINAL))
+        counted = settings.pop("counted", None)
         return fit_infogap(
             self.real,
             self.simulated(before),
@@ -41,6 +43,7 @@ class Pushes:
             task_reward_std,
             rng=np.random.default_rng(seed),
             simulated_first=first,
+            counted=counted,
             settings=RewardSettings(**{"kappa": 0.4, **settings}),
         )
 
@@ -172,6 +175,7 @@ def files_of(folder):
         {"metric": "euclidean"},
         {"form": "literal", "literal_weight": 2.0},
         {"order": 2, "estimator": "knn"},
+        {"paid": "everywhere"},
     ],
 )
 def test_saved_and_loaded_it_is_the_same(pushes, tmp_path, options):
@@ -184,11 +188,40 @@ def test_saved_and_loaded_it_is_the_same(pushes, tmp_path, options):
     samples = pushes.simulated(0.2)
     np.testing.assert_array_equal(loaded.bonus(samples), reward.bonus(samples))
     np.testing.assert_array_equal(loaded.eq3(samples), reward.eq3(samples))
-    assert (loaded.form, loaded.estimator, loaded.transport.order) == (
-        reward.form,
-        reward.estimator,
-        reward.transport.order,
-    )
+    assert (loaded.form, loaded.paid, loaded.estimator) == (reward.form, reward.paid, reward.estimator)
+    assert loaded.transport.order == reward.transport.order
+
+
+def test_only_the_columns_that_count_make_a_transition_new(pushes, tmp_path):
+    counted = np.arange(8) >= 5
+    reward = pushes.fit(counted=counted)
+    samples = pushes.simulated(TRUTH)
+    paid = reward.bonus(samples)
+    np.testing.assert_array_equal(reward.bonus(np.where(counted, samples, samples + 0.5)), paid)
+    assert np.abs(reward.bonus(np.where(counted, samples + 0.01, samples)) - paid).max() > reward.weight
+    assert paid.mean() == pytest.approx(0, abs=0.005 * reward.weight)
+    assert reward.kl == pushes.fit().kl, "KL compares all columns"
+    reward.save(tmp_path)
+    np.testing.assert_array_equal(InfoGapReward.load(tmp_path).bonus(samples), paid)
+
+
+def test_columns_that_never_change_cannot_be_the_ones_that_count(pushes):
+    still = np.zeros((600, 1))
+    data = [np.concatenate([each, still], axis=1) for each in (pushes.real, pushes.simulated(NOMINAL))]
+    with pytest.raises(CalibrationError, match=r"columns that count.*all equal"):
+        fit_infogap(data[0], data[1], data[1], 0.001, 0.5, rng=np.random.default_rng(0), counted=np.arange(9) == 8)
+
+
+def test_what_was_stored_before_there_was_a_choice_is_paid_everywhere(reward, tmp_path):
+    reward.save(tmp_path)
+    document = read_json(tmp_path / "infogap.json")
+    assert document.pop("paid") == "away"
+    write_json(tmp_path / "infogap.json", document)
+    assert InfoGapReward.load(tmp_path).paid == "everywhere"
+
+
+def test_the_literal_form_is_paid_everywhere(pushes):
+    assert pushes.fit(form="literal").paid == "everywhere"
 
 
 def test_the_same_seed_gives_the_same_bytes(pushes, tmp_path):
@@ -227,6 +260,7 @@ def test_bad_data_are_explained(pushes):
         ({"metric": "manhattan"}, "'manhattan'; expected one of euclidean, clipped, saturating"),
         ({"task_reward_std": np.nan}, "task_reward_std: got nan"),
         ({"form": "figurative"}, "form 'figurative'; expected one of calibrated, literal"),
+        ({"paid": "sometimes"}, "paid 'sometimes'; expected one of away, everywhere"),
         ({"order": 3}, "order 3; expected one of 1, 2"),
         ({"estimator": "histogram"}, "estimator 'histogram'"),
         ({"literal_weight": -1.0}, "weight: got -1"),

@@ -13,6 +13,7 @@ from rsr.policies.vec_env import PushVecEnv
 from tests.push_samples import push_cube
 
 SAC = SETTINGS["sac"]
+PAID_FOR = ("observations", "actions", "true_observations", "true_next_observations")
 UNFILLED = replace(SAC, train_steps=5 * 64, buffer=1000)
 
 
@@ -43,10 +44,10 @@ def test_what_is_not_filled_is_not_stored():
     assert np.abs(kept["observations"]).max(axis=-1).min() > 0
 
 
-def test_no_pickle_and_192_bytes_a_transition(trained):
+def test_no_pickle_and_360_bytes_a_transition(trained):
     kept = experience(trained.state)
     assert all(array.dtype.kind in "fi" for array in kept.values())
-    assert sum(array.nbytes for array in kept.values()) - kept["position"].nbytes == 192 * SAC.buffer
+    assert sum(array.nbytes for array in kept.values()) - kept["position"].nbytes == 360 * SAC.buffer
 
 
 def test_the_tasks_part_of_a_reward_is_kept_apart(trained):
@@ -55,7 +56,7 @@ def test_the_tasks_part_of_a_reward_is_kept_apart(trained):
     paid = experience(train_tiny(SAC, bonus=still_pays).state)
     envs, learner = learner_with(still_pays)
     envs.close()
-    flat = [paid[name].reshape(SAC.buffer, -1) for name in ("observations", "actions", "next_observations")]
+    flat = [paid[name].reshape(SAC.buffer, -1) for name in PAID_FOR]
     expected = learner.plane.bonus(*flat).reshape(-1, COPIES)
     assert np.abs(expected).max() > 1
     np.testing.assert_allclose(paid["rewards"] - paid["task_rewards"], expected, atol=1e-4)
@@ -67,10 +68,24 @@ def test_a_training_that_goes_on_pays_old_transitions_by_its_own_bonus(trained):
     envs, learner = learner_with(still_pays)
     envs.close()
     for row in (0, 17, 149):
-        bonus = learner.plane.bonus(*(before[name][row] for name in ("observations", "actions", "next_observations")))
+        bonus = learner.plane.bonus(*(before[name][row] for name in PAID_FOR))
         np.testing.assert_allclose(after["rewards"][row], before["task_rewards"][row] + bonus, rtol=1e-6)
     back = experience(train_tiny(replace(SAC, train_steps=0), state=further.state).state)
     np.testing.assert_array_equal(back["rewards"], before["task_rewards"])  # the bonus is gone without a trace
+
+
+def test_the_true_state_is_kept_beside_what_the_sensors_saw(trained):
+    kept = experience(trained.state)
+    for seen, true in (("observations", "true_observations"), ("next_observations", "true_next_observations")):
+        noise = kept[seen] - kept[true]
+        assert 2e-4 < noise[..., 12:15].std() < 5e-3, "the block's position"
+        np.testing.assert_allclose(noise[..., 9:12], 0.0, atol=1e-6)  # the target is not measured
+
+
+def test_a_buffer_stored_without_the_true_state_is_still_taken(trained):
+    older = {name: array for name, array in trained.state.items() if "true_" not in name}
+    kept = experience(train_tiny(replace(SAC, train_steps=0), state=older).state)
+    np.testing.assert_array_equal(kept["true_observations"], kept["observations"])
 
 
 def test_returns_do_not_reach_into_another_training():

@@ -1,17 +1,23 @@
 """The contract that Stable-Baselines3 has with a vectorised environment, and what is paid in it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from rsr.infogap import fit_infogap
+from rsr.infogap import RewardSettings, fit_infogap, transitions
 from rsr.policies import tool_plane
 from rsr.policies.env import PushEnv
-from rsr.policies.novelty import bonus_of
+from rsr.policies.novelty import bonus_of, features
 from rsr.policies.vec_env import PushVecEnv, ToolPlaneVecEnv
 from rsr.scenarios.push_cube import task
+from rsr.scenarios.push_t import task as push_t
 from rsr.scenarios.pushing import kinematics
+from rsr.scenarios.pushing.pose import turned
 from tests.push_samples import ScriptedPusher, push_cube
+
+EVERYWHERE = RewardSettings(paid="everywhere")
 
 
 @pytest.fixture
@@ -118,12 +124,14 @@ def test_bonus_is_paid_on_top(make):
 
     plain, paid = make(seed=4), make(seed=4, bonus=bonus)
     start = plain.reset()
+    true_start = plain.world.observation()
     np.testing.assert_array_equal(paid.reset(), start)
     action = ScriptedPusher().act(start)
     seen, reward, *_ = plain.step(action)
     _, more, *_ = paid.step(action)
     np.testing.assert_allclose(more - reward, 10.0 + action[:, 0], rtol=1e-5)
-    for got, expected in zip(received[0], (start, action, seen), strict=True):
+    assert np.abs(seen - plain.world.observation()).max() > 1e-4, "the learner sees through noise, the bonus does not"
+    for got, expected in zip(received[0], (true_start, action, plain.world.observation()), strict=True):
         np.testing.assert_array_equal(got, expected)
 
 
@@ -166,7 +174,7 @@ def test_infogap_pays_no_premium_far_from_the_workspace():
     columns = [6, 7, 12, 13]
     data = np.concatenate([seen[:, columns], action, after[:, columns] - seen[:, columns]], axis=1).astype(float)
     shift = data + np.eye(14)[-1] * 0.02
-    reward = fit_infogap(shift, data, data, 0.001, task_reward_std=0.1, rng=rng)
+    reward = fit_infogap(shift, data, data, 0.001, task_reward_std=0.1, rng=rng, settings=EVERYWHERE)
     assert reward.weight > 0
     pay = bonus_of(reward, task.TASK)
     np.testing.assert_allclose(pay(seen, action, after), reward.bonus(data), rtol=1e-4, atol=1e-6)
@@ -175,3 +183,36 @@ def test_infogap_pays_no_premium_far_from_the_workspace():
     unbounded = reward.bonus(np.concatenate([data[:, :12], data[:, 12:] + [1.0, 0.0]], axis=1))
     assert (unbounded > 0).mean() > 0.9, "as novelty it would be paid for"
     assert (pay(seen, action, flung) <= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("of", "off_m", "turn_rad", "share"),
+    [
+        (task, 0.02, 0.0, 0.0),
+        (task, 0.045, 0.0, 0.5),
+        (task, 0.10, 0.0, 1.0),
+        (push_t, 0.02, 0.0, 0.0),
+        (push_t, 0.02, np.radians(22.5), 0.5),
+        (push_t, 0.02, np.radians(40), 1.0),
+        (push_t, 0.06, np.radians(22.5), 1.0),
+    ],
+)
+def test_infogap_leaves_the_end_of_the_task_alone(of, off_m, turn_rad, share):
+    """Paid `away`: nothing within what counts as success, all from twice as far; for a T the angle counts as well."""
+    rng = np.random.default_rng(0)
+    starts = of.sample_starts(rng, 400)
+    block = starts.qpos[:, : of.TASK.block_size]
+    target = block.copy()
+    target[:, 0] += off_m
+    if of is push_t:
+        target[:, 3:7] = turned(block[:, 3:7], np.full(400, turn_rad))
+    seen = of.TASK.observation(starts.qpos[:, 7:], block, target)
+    action = rng.uniform(-1, 1, (400, 6))
+    data = transitions(features(starts.qpos[:, 7:], block), action, features(starts.qpos[:, 7:], block))
+    data = data + rng.normal(0, 0.01, data.shape)
+    everywhere = fit_infogap(data + 0.02, data, data, 0.001, task_reward_std=0.1, rng=rng, settings=EVERYWHERE)
+    paid, all_of_it = (
+        bonus_of(each, of.TASK)(seen, action, seen) for each in (replace(everywhere, paid="away"), everywhere)
+    )
+    assert np.abs(all_of_it).max() > 0
+    np.testing.assert_allclose(paid, share * all_of_it, atol=1e-5)

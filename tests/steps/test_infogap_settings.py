@@ -48,9 +48,10 @@ def made(tmp_path):
         InfoGapConfig(transitions=200, form="literal", weight=7.0, metric="euclidean"),
         InfoGapConfig(transitions=200, order=2, estimator="conditional", metric="clipped"),
         InfoGapConfig(transitions=200, estimator="gaussian"),
-        InfoGapConfig(transitions=200, estimator="knn"),
+        InfoGapConfig(transitions=200, estimator="knn", novelty="transition"),
+        InfoGapConfig(transitions=200, paid="everywhere"),
     ],
-    ids=lambda settings: f"{settings.form}-{settings.order}-{settings.estimator}",
+    ids=lambda settings: f"{settings.form}-{settings.order}-{settings.estimator}-{settings.paid}",
 )
 def test_the_stage_takes_its_settings(made, settings):
     reward = made(settings)
@@ -60,6 +61,9 @@ def test_the_stage_takes_its_settings(made, settings):
         settings.order,
     )
     assert reward.kl > reward.kl_floor
+    assert reward.paid == ("everywhere" if settings.form == "literal" else settings.paid)
+    # The recording holds no actions: four columns of place, and the four of the step.
+    assert reward.scaler.kept_columns == (8 if settings.novelty == "transition" else 4)
     if settings.form == "literal":
         assert reward.weight == pytest.approx(7.0 * reward.kl)
     assert np.isinf(reward.transport.metric.tau) == (settings.metric != "saturating")
