@@ -17,8 +17,8 @@ from rsr.progress import Advance
 
 SIMULATIONS = 64 * 64
 """Of one regression, windows times points: over many windows ripples average out by themselves."""
-POINTS, A_PARAMETER = 64, 4
-"""In one regression, at most; and at least, for each parameter."""
+POINTS = 64
+"""In one regression, at most; at least four times as many as there are parameters."""
 ROUNDS = 3
 FIRST_SPREAD = 0.3
 _SPREADS = (0.02, 1.0)
@@ -51,39 +51,31 @@ class Slope:
         return -np.linalg.solve(self.precision, gradient)
 
 
-def linearise(
-    loss: Loss, centre: np.ndarray, covariance: np.ndarray, rng: np.random.Generator, points: int = POINTS
-) -> Slope:
+def linearise(loss: Loss, centre: np.ndarray, covariance: np.ndarray, rng: np.random.Generator) -> Slope:
     """Regress the residuals on points scattered around a centre [P] with a covariance [P, P], kept in moderation."""
     sizes, axes = np.linalg.eigh(covariance)
     scatter = axes * np.clip(np.sqrt(np.maximum(sizes, 0.0)), *_SPREADS)
-    drawn = rng.normal(size=(_pairs(loss, points), len(centre))) @ scatter.T
-    scattered = np.clip(centre + np.concatenate([drawn, -drawn]), *loss.bounds.T)
-    misfits = loss.misfits(scattered)
-    design = np.concatenate([np.ones((len(scattered), 1)), scattered - centre], axis=1)
-    fitted = (np.linalg.pinv(design) @ misfits.reshape(len(scattered), -1)).reshape(-1, *misfits.shape[1:])
+    drawn = rng.normal(size=(_pairs(loss), len(centre))) @ scatter.T
+    points = np.clip(centre + np.concatenate([drawn, -drawn]), *loss.bounds.T)
+    misfits = loss.misfits(points)
+    design = np.concatenate([np.ones((len(points), 1)), points - centre], axis=1)
+    fitted = (np.linalg.pinv(design) @ misfits.reshape(len(points), -1)).reshape(-1, *misfits.shape[1:])
     return Slope(centre, fitted[0], np.moveaxis(fitted[1:], 0, -1))
 
 
-def _pairs(loss: Loss, points: int) -> int:
+def _pairs(loss: Loss) -> int:
     """How many pairs of opposite points a regression takes."""
-    least, affordable = A_PARAMETER * len(loss.bounds), SIMULATIONS // max(1, len(loss.windows))
-    return max(least, min(points, affordable)) // 2
+    affordable = SIMULATIONS // max(1, len(loss.windows))
+    return min(POINTS, max(affordable, 4 * len(loss.bounds))) // 2
 
 
-def refine(
-    loss: Loss, point: np.ndarray, seed: int, advance: Advance, points: int = POINTS
-) -> tuple[np.ndarray, Slope]:
-    """Improve a point [P]; returns it with the slope around it. The last two centres are averaged.
-
-    Args:
-        points: see `POINTS`.
-    """
+def refine(loss: Loss, point: np.ndarray, seed: int, advance: Advance) -> tuple[np.ndarray, Slope]:
+    """Improve a point [P]; returns it with the slope around it. The last two centres are averaged."""
     rng = np.random.default_rng(seed)
     covariance = FIRST_SPREAD**2 * np.eye(len(point))
     centres = [point]
     for done in range(ROUNDS):
-        slope = linearise(loss, centres[-1], covariance, rng, points)
+        slope = linearise(loss, centres[-1], covariance, rng)
         centres.append(np.clip(centres[-1] + _within(slope.step(), covariance), *loss.bounds.T))
         covariance = np.linalg.inv(slope.precision)
         advance((done + 1) / ROUNDS, "averaging over ripples")

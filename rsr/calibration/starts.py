@@ -54,12 +54,12 @@ class Freed:
 
 
 def free_of_starts(loss: Loss, point: np.ndarray, seed: int, advance: Advance) -> Freed:
-    """Eliminate errors of the starts around an estimate [P], and see where it goes; as few points as will do."""
+    """Eliminate errors of the starts around an estimate [P], and see where it goes."""
     centre = point
     for turn in range(ROUNDS):
         part = part_of(advance, turn / ROUNDS, (turn + 1) / ROUNDS)
         freed = with_start_errors(loss, centre)
-        centre, slope = refine(freed, centre, derive_seed(seed, "freed", turn), part, points=0)
+        centre, slope = refine(freed, centre, derive_seed(seed, "freed", turn), part)
     return Freed(freed, slope, (centre - point) / UNDONE)
 
 

@@ -177,7 +177,8 @@ def test_infogap_pays_no_premium_far_from_the_workspace():
     reward = fit_infogap(shift, data, data, 0.001, task_reward_std=0.1, rng=rng, settings=EVERYWHERE)
     assert reward.weight > 0
     pay = bonus_of(reward, task.TASK)
-    np.testing.assert_allclose(pay(seen, action, after), reward.bonus(data), rtol=1e-4, atol=1e-6)
+    # Observations are float32, so what is left of a difference grows with the weight.
+    np.testing.assert_allclose(pay(seen, action, after), reward.bonus(data), rtol=1e-4, atol=5e-5 * reward.weight)
     flung = after.copy()
     flung[:, 12] += 1.0
     unbounded = reward.bonus(np.concatenate([data[:, :12], data[:, 12:] + [1.0, 0.0]], axis=1))
