@@ -28,8 +28,6 @@ STEP = 0.5
 """Half of the distance of two starts compared, in standard deviations: as wide as ripples of contact are."""
 _WORST = 1e3
 """Scaled differences per standard deviation; beyond, a simulation became unstable."""
-
-
 ROUNDS = 2
 """How often the errors are eliminated, each time around the estimate so far."""
 UNDONE = 0.6
