@@ -33,17 +33,18 @@ class Descent:
     converged: bool
 
 
-def descend(loss: Loss, slopes: Slopes, start: np.ndarray, iterations: int, tolerance: float, count: Count) -> Descent:
-    """Minimise a loss from a start [P] inside its bounds.
+def descend(loss: Loss, slopes: Slopes, starts: np.ndarray, iterations: int, tolerance: float, count: Count) -> Descent:
+    """Minimise a loss from the lowest of some starts [S, P], inside its bounds.
 
     Args:
         tolerance: converged when the loss falls by less than this share and no parameter moves by more than
             `SMALL_STEP`.
         count: told of every evaluation; a Jacobian is one point, the trajectories it is taken along.
     """
-    point, damping, converged = start, FIRST_DAMPING, False
-    values = loss.residuals(point[None])[0]
-    count(loss, 1, _half_square(values))
+    begun = loss.residuals(starts)
+    lowest = int(np.square(begun).sum(axis=1).argmin())
+    point, values, damping, converged = starts[lowest], begun[lowest], FIRST_DAMPING, False
+    count(loss, len(starts), _half_square(values))
     precision = np.eye(len(point))
     for _ in range(iterations):
         sensitivities = slopes(loss, point)

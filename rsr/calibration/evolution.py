@@ -11,7 +11,9 @@ from cmaes import CMA
 from rsr.calibration.descent import Count, Descent
 from rsr.calibration.loss import Loss
 
-POPULATION = 12
+POPULATION = 8
+PATIENCE = 5
+"""Generations in a row without a better point, after which the evolution ends."""
 
 
 @dataclass(frozen=True)
@@ -29,24 +31,25 @@ def evolve(
     """CMA-ES in coordinates whitened by a descent's Gauss-Newton covariance; never worse than the descent's point.
 
     Args:
+        around: its `loss` is that of its point here.
         temper: data count for so many times less, the prior for all it is: directions that the data tell are searched
             narrowly, and those that they leave open as widely as the prior allows.
         may: whether the budget allows another generation.
     """
     root, size = tempered_root(around, temper), len(around.point)
     optimizer = CMA(np.zeros(size), 1.0, seed=seed, population_size=POPULATION)
-    best, lowest = around.point, float(loss(around.point[None])[0])
-    count(loss, 1, lowest)
+    best, lowest, stale = around.point, around.loss, 0
     for _ in range(generations):
-        if not may():
+        if stale == PATIENCE or not may():
             break
         drawn = np.array([optimizer.ask() for _ in range(POPULATION)])
         points = np.clip(around.point + drawn @ root.T, *loss.bounds.T)
         losses = loss(points)
         optimizer.tell(list(zip(drawn, losses.tolist(), strict=True)))
         count(loss, POPULATION, float(losses.min()))
+        stale += 1
         if losses.min() < lowest:
-            best, lowest = points[losses.argmin()], float(losses.min())
+            best, lowest, stale = points[losses.argmin()], float(losses.min()), 0
     return Evolved(best, lowest, np.clip(around.point + root @ optimizer.mean, *loss.bounds.T))
 
 

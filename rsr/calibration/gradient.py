@@ -19,26 +19,23 @@ from rsr.calibration.search import Found
 from rsr.calibration.sensitivity import Sensitivity, Slopes, choose_slopes
 from rsr.progress import Advance
 
-FIRST_ITERATIONS, LAST_ITERATIONS = 2, 5
-"""Jacobians at most on all windows, from every point led to, and on from the best of them."""
+WHOLE_ITERATIONS = 7
+"""Jacobians at most on all windows, from the better of the points led to."""
 TOLERANCE = 0.003
 """The descent is done when the loss falls by less than this share in one step."""
-POLISH_TEMPER = 4.0
-"""The polish begins twice as wide as the Gauss-Newton covariance says: that one knows nothing of ripples."""
-POLISH_GENERATIONS = 4
+POLISH_TEMPER = 2.0
+"""The polish begins wider than the Gauss-Newton covariance says: that one knows nothing of ripples."""
+POLISH_GENERATIONS = 12
 
 
 def search_mjx(
     loss: Loss, budget: int, seed: int, advance: Advance, sensitivity: Sensitivity = "mjx", polish: bool = True
 ) -> Found:
-    """See `Search`. The best of several descents is polished."""
+    """See `Search`."""
     picked, slopes = choose_slopes(loss.scenario, sensitivity)
     course = Course(loss, budget, advance)
     starts = led_in(loss.thinned(FEW), slopes, seed, course)
-    ends = [descend(loss, slopes, each, FIRST_ITERATIONS, TOLERANCE, course.count) for each in starts]
-    best = min(ends, key=lambda end: end.loss)
-    if not best.converged:
-        best = descend(loss, slopes, best.point, LAST_ITERATIONS, TOLERANCE, course.count)
+    best = descend(loss, slopes, starts, WHOLE_ITERATIONS, TOLERANCE, course.count)
     if polish:
         best = _polished(loss, slopes, best, seed, course)
     status = "converged" if best.converged else "budget spent"
@@ -50,4 +47,4 @@ def _polished(loss: Loss, slopes: Slopes, best: Descent, seed: int, course: Cour
     found = evolve(loss, best, POLISH_TEMPER, POLISH_GENERATIONS, seed, course.count, lambda: course.allows(POPULATION))
     if found.lowest > (1.0 - TOLERANCE) * best.loss:
         return replace(best, point=found.best, loss=found.lowest)
-    return descend(loss, slopes, found.best, ITERATIONS, TOLERANCE, course.count)
+    return descend(loss, slopes, found.best[None], ITERATIONS, TOLERANCE, course.count)

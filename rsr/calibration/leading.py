@@ -4,12 +4,13 @@ A start may be wrong in two ways, and each has a cure of its own. A drive's dela
 over 0.1 s a few windows tell which is the deepest: so many points of the prior are tried there, and the best of them
 descend. Short windows leave open whether a cube is heavy on a smooth table or light on a rough one, and whole windows
 ripple too much for slopes to tell: so an evolution strategy looks there, on few windows, narrowly where short windows
-told and as widely as the prior where they did not. Its best point may be a lucky one: the centre goes on beside it.
+told and as widely as the prior where they did not. Where it finds a better point, that may be a lucky one: its centre
+goes on beside it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -67,22 +68,26 @@ class Course:
         return self.spent + points <= share * self.budget
 
 
-def led_in(few: Loss, slopes: Slopes, seed: int, course: Course) -> list[np.ndarray]:
-    """One or two points [P] to descend from on all windows."""
+def led_in(few: Loss, slopes: Slopes, seed: int, course: Course) -> np.ndarray:
+    """One or two points [S, P], of which the better is to be descended from on all windows."""
     if few.origin is not None:  # an earlier search has said where to begin
-        points, iterations = [_down(few, slopes, few.first, course).point], ITERATIONS
+        points, iterations = _down(few, slopes, few.first, course).point[None], ITERATIONS
     else:
         first = _down(few, slopes, _best_start(few, slopes, seed, course), course)
         points, iterations = _evolved(few, first, seed, course), FEW_ITERATIONS
-    return [descend(few, slopes, each, iterations, TOLERANCE, course.count).point for each in points]
+    ends = [descend(few, slopes, each[None], iterations, TOLERANCE, course.count) for each in points]
+    return np.array([end.point for end in ends])
 
 
-def _evolved(few: Loss, first: Descent, seed: int, course: Course) -> list[np.ndarray]:
-    """The best point [P] of an evolution around a descent's end, and its centre, where that lies apart."""
+def _evolved(few: Loss, first: Descent, seed: int, course: Course) -> np.ndarray:
+    """The best point of an evolution around a descent's end, and its centre, where that lies apart [1 or 2, P]."""
+    first = replace(first, loss=float(few(first.point[None])[0]))
+    course.count(few, 1, first.loss)
     generation = round(POPULATION * few.steps_per_point / course.loss.steps_per_point)
     found = evolve(few, first, TEMPER, GENERATIONS, seed, course.count, lambda: course.allows(generation, SHARE))
     apart = np.abs(found.best - found.centre).max() > APART
-    return [found.best, found.centre] if apart else [found.best]
+    lucky = found.lowest < first.loss
+    return np.stack([found.best, found.centre] if lucky and apart else [found.best])
 
 
 def _best_start(few: Loss, slopes: Slopes, seed: int, course: Course) -> np.ndarray:
@@ -90,7 +95,7 @@ def _best_start(few: Loss, slopes: Slopes, seed: int, course: Course) -> np.ndar
     short = [*stages(few), few][0]
     drawn = few.first + SPREAD * np.random.default_rng(seed).normal(size=(DRAWN, len(few.bounds)))
     starts = [few.first, *_best(short, np.clip(drawn, *few.bounds.T), course)]
-    ends = [descend(short, slopes, each, ITERATIONS, TOLERANCE, course.count) for each in starts]
+    ends = [descend(short, slopes, each[None], ITERATIONS, TOLERANCE, course.count) for each in starts]
     return min(ends, key=lambda end: end.loss).point
 
 
@@ -109,7 +114,7 @@ def _down(few: Loss, slopes: Slopes, start: np.ndarray, course: Course) -> Desce
     """Descend from a start [P] through all lengths before the whole."""
     end = Descent(start, np.inf, np.eye(len(start)), True)
     for level in stages(few):
-        end = descend(level, slopes, end.point, ITERATIONS, TOLERANCE, course.count)
+        end = descend(level, slopes, end.point[None], ITERATIONS, TOLERANCE, course.count)
     return end
 
 

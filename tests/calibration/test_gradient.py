@@ -15,7 +15,7 @@ from rsr.calibration.adam import search_adam
 from rsr.calibration.cmaes import search_cmaes
 from rsr.calibration.descent import Descent, descend
 from rsr.calibration.differences import jacobian
-from rsr.calibration.evolution import POPULATION, evolve, tempered_root
+from rsr.calibration.evolution import PATIENCE, POPULATION, evolve, tempered_root
 from rsr.calibration.gradient import search_mjx
 from rsr.calibration.loss import Loss
 from rsr.calibration.sensitivity import choose_slopes
@@ -79,7 +79,7 @@ def test_descent_goes_down_and_stays_inside(loss: Loss):
     counted: list[int] = []
     start = np.clip(np.zeros(len(loss.bounds)), *loss.bounds.T)
     _, slopes = choose_slopes(loss.scenario, "mjx")
-    found = descend(short, slopes, start, 8, 0.01, lambda _, points, __: counted.append(points))
+    found = descend(short, slopes, start[None], 8, 0.01, lambda _, points, __: counted.append(points))
     assert found.loss < 0.1 * short(start[None])[0]
     np.testing.assert_allclose(found.loss, short(found.point[None])[0])
     assert (found.point >= loss.bounds[:, 0]).all()
@@ -97,13 +97,30 @@ def test_evolution_stays_inside_is_never_worse_and_minds_the_budget(loss: Loss):
     few = replace(loss, windows=loss.windows.take(np.arange(4)).shortened(2))
     start = Descent(few.first, float(few(few.first[None])[0]), np.eye(len(few.first)), True)
     counted: list[int] = []
-    found = evolve(few, start, 1.0, 9, 0, lambda _, points, __: counted.append(points), lambda: len(counted) < 4)
-    assert counted == [1, *3 * [POPULATION]]
+    found = evolve(few, start, 1.0, 9, 0, lambda _, points, __: counted.append(points), lambda: len(counted) < 3)
+    assert counted == 3 * [POPULATION]
     assert found.lowest < start.loss
     np.testing.assert_allclose(few(found.best[None])[0], found.lowest)
     lower, upper = few.bounds.T
     for point in (found.best, found.centre):
         assert ((lower <= point) & (point <= upper)).all()
+
+
+def test_evolution_ends_when_nothing_better_comes(loss: Loss):
+    few = replace(loss, windows=loss.windows.take(np.arange(4)).shortened(2))
+    start = Descent(few.first, 0.0, np.eye(len(few.first)), True)  # no point is lower than that
+    counted: list[int] = []
+    found = evolve(few, start, 1.0, 99, 0, lambda _, points, __: counted.append(points), lambda: True)
+    assert counted == PATIENCE * [POPULATION]
+    np.testing.assert_array_equal(found.best, start.point)
+
+
+def test_descent_begins_at_the_lowest_of_its_starts(loss: Loss):
+    starts = np.stack([loss.first, off_truth(loss)])
+    counted: list[int] = []
+    found = descend(loss, choose_slopes(loss.scenario, "mjx")[1], starts, 0, 0.01, lambda _, n, __: counted.append(n))
+    np.testing.assert_array_equal(found.point, starts[loss(starts).argmin()])
+    assert counted == [2]
 
 
 def test_comes_back_from_a_start_that_is_wrong_in_all_of_the_drive(loss: Loss):
