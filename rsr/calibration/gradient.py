@@ -1,7 +1,7 @@
 """Method `mjx`: least squares on exact sensitivities, from few short windows to all whole ones, then a polish.
 
 Sensitivities come from MJX (`sensitivity`), trial points from C, which is ten times faster where no derivative is
-asked for. `leading` says where the descents on all windows begin. Their end is rippled by contact at a scale that no
+asked for. `leading` says where the descent on all windows begins. Its end is rippled by contact at a scale that no
 derivative sees: a short evolution strategy looks around, in coordinates whitened by the Gauss-Newton covariance.
 """
 
