@@ -6,7 +6,9 @@ same problem.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -52,13 +54,7 @@ class Loss:
 
     def shortened(self, steps: int) -> Loss:
         """The loss on the same windows, broken off after some control steps."""
-        zeros, errors = self.zeros, self.start_errors
-        return replace(
-            self,
-            windows=self.windows.shortened(steps),
-            zeros=zeros and zeros.shortened(steps),
-            start_errors=errors and errors.shortened(steps),
-        )
+        return self._cut(lambda part: part.shortened(steps))
 
     def thinned(self, count: int) -> Loss:
         """The loss on so many windows at most, spread evenly over all."""
@@ -68,13 +64,12 @@ class Loss:
 
     def take(self, chosen: np.ndarray) -> Loss:
         """The loss on some of the windows, by index."""
+        return self._cut(lambda part: part.take(chosen))
+
+    def _cut(self, cut: Callable[[Any], Any]) -> Loss:
+        """The loss with the same done to all that belongs to windows."""
         zeros, errors = self.zeros, self.start_errors
-        return replace(
-            self,
-            windows=self.windows.take(chosen),
-            zeros=zeros and zeros.take(chosen),
-            start_errors=errors and errors.take(chosen),
-        )
+        return replace(self, windows=cut(self.windows), zeros=zeros and cut(zeros), start_errors=errors and cut(errors))
 
     @property
     def bounds(self) -> np.ndarray:
