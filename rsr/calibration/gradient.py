@@ -19,8 +19,8 @@ from rsr.calibration.search import Found
 from rsr.calibration.sensitivity import Sensitivity, Slopes, choose_slopes
 from rsr.progress import Advance
 
-WHOLE_ITERATIONS = 7
-"""Jacobians at most on all windows, from the better of the points led to."""
+WHOLE_ITERATIONS = 20
+"""Jacobians at most on all windows, from the better of the points led to: it should converge before."""
 TOLERANCE = 0.003
 """The descent is done when the loss falls by less than this share in one step."""
 POLISH_TEMPER = 2.0
