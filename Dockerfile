@@ -3,19 +3,22 @@
 #
 #     docker build --tag rsr:latest .
 #
-# Torch comes as the build without CUDA; for machines with a GPU: --build-arg TORCH_INDEX=https://pypi.org/simple
+# For machines without GPU, name the index with PyTorch's builds for CPU, or 3 GB of CUDA come along:
+#
+#     docker build --build-arg TORCH_INDEX=ADDRESS --tag rsr:latest .
 FROM python:3.11-slim-bookworm AS build
-ARG EXTRAS=gnn,hdf5,ros,s3,scale
-ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
+ARG EXTRAS=hdf5,ros,s3,scale
+ARG TORCH_INDEX
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 RUN python -m venv /opt/venv
 ENV PATH=/opt/venv/bin:$PATH
 WORKDIR /opt/rsr
-COPY LICENSE README.md constraints.txt pyproject.toml ./
+COPY LICENSE README.md constraints.txt pyproject.toml setup.py ./
 COPY rsr ./rsr
 COPY tasks ./tasks
 COPY flows ./flows
-RUN pip install --constraint constraints.txt --extra-index-url "${TORCH_INDEX}" ".[${EXTRAS}]"
+COPY deployments ./deployments
+RUN pip install --constraint constraints.txt ${TORCH_INDEX:+--extra-index-url "${TORCH_INDEX}"} ".[${EXTRAS}]"
 
 FROM python:3.11-slim-bookworm
 # git: campaigns are repositories. libegl1, libgl1: pictures of simulations, drawn without a screen.
@@ -26,7 +29,7 @@ RUN apt-get update \
     && useradd --uid 10001 --create-home rsr \
     && install --directory --owner rsr --group rsr /campaigns
 COPY --from=build /opt/venv /opt/venv
-COPY deployments/containers/health.py /opt/rsr/health.py
+COPY --from=build /opt/rsr/deployments/containers/health.py /opt/rsr/health.py
 ENV PATH=/opt/venv/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     MUJOCO_GL=egl \

@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 HEADER = """\
-# The complete set of versions for the base install and the extras dev, docs, gnn, hdf5,
-# rerun, ros, s3 and scale. The tests run on it.
+# The complete set of versions for the base install and the extras dev, docs, hdf5, rerun,
+# ros, s3 and scale. The tests run on it.
 # Made by `make constraints` on Python 3.11, Linux, x86-64. Used by `make install`; by hand:
 #     pip install --constraint constraints.txt --editable '.[dev]'
 # Not for the extra robot: LeRobot 0.4 needs an older torch, hence an environment of its own.

@@ -18,13 +18,13 @@ Measure = Callable[..., Mapping[str, Figure]]
 """Takes `quick` and what `run` was given as options; returns named figures, with units in their names."""
 
 
-def run(measure: Measure, description: str, **options: int | None) -> None:
+def run(measure: Measure, description: str, **options: int | str | None) -> None:
     """Parse the command line, measure, print a table, and write one flat JSON object.
 
     Args:
         description: the benchmark's docstring; its first line becomes the help text and the table's title.
-        options: further whole numbers, `--name N`, with their defaults, or files, `--name FILE`, where the default
-            is None; passed to `measure` by name.
+        options: further whole numbers, `--name N`, or words, `--name WORDS`, with their defaults, or files, `--name
+            FILE`, where the default is None; passed to `measure` by name.
     """
     title = description.strip().splitlines()[0]
     parser = argparse.ArgumentParser(description=title)
@@ -34,7 +34,8 @@ def run(measure: Measure, description: str, **options: int | None) -> None:
         if default is None:
             parser.add_argument(f"--{name}", type=Path, metavar="FILE", help="write this here")
         else:
-            parser.add_argument(f"--{name}", type=int, default=default, metavar="N", help="default: %(default)s")
+            kind, shown = (str, "WORDS") if isinstance(default, str) else (int, "N")
+            parser.add_argument(f"--{name}", type=kind, default=default, metavar=shown, help="default: %(default)s")
     arguments = parser.parse_args()
     chosen = {name: getattr(arguments, name) for name in options}
     figures = {name: _plain(name, value) for name, value in measure(arguments.quick, **chosen).items()}

@@ -23,13 +23,13 @@ def draw(seed: int, count: int) -> list[float]:
 
 
 def seconds(name: str, jobs: int, job_s: float = JOB_S, workers: int = WORKERS, batch: int | None = None) -> float:
-    """From the call of `tasks.fan_out.fan_out` on an engine to the last result.
+    """From the call of `rsr_tasks.fan_out.fan_out` on an engine to the last result.
 
     Args:
         batch: jobs in one Prefect task; by default what `fan_out` chooses.
     """
-    from tasks.engine_settings import Engine
-    from tasks.fan_out import fan_out
+    from rsr_tasks.engine_settings import Engine
+    from rsr_tasks.fan_out import fan_out
 
     work = [{"seconds": job_s, "number": number} for number in range(jobs)]
     begun = time.perf_counter()
@@ -47,8 +47,8 @@ def efficiency(jobs: int, taken_s: float) -> float:
 
 def same_bytes(*engines: str) -> bool:
     """Whether all of them return what this process computes itself."""
-    from tasks.engine_settings import Engine
-    from tasks.fan_out import fan_out
+    from rsr_tasks.engine_settings import Engine
+    from rsr_tasks.fan_out import fan_out
 
     jobs = [{"seed": seed, "count": 100} for seed in range(6)]
     found = {json.dumps(fan_out("_fan_outs:draw", jobs, Engine(name))) for name in engines}  # type: ignore[arg-type]

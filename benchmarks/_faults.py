@@ -7,7 +7,7 @@ import random
 import shutil
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,12 +16,12 @@ from _served import Served, await_
 from small_steps import SMALL, SMALL_TABLE
 from toy.bare import find_faults, fingerprint
 
-from rsr.steps.verification import verify
+from rsr.pipelines.verification import verify
 from rsr.workspace import Workspace
-from tasks import actions
-from tasks.bare_loop import run_bare_loop
-from tasks.campaign import opened
-from tasks.locking import live_holder
+from rsr_tasks import loop
+from rsr_tasks.campaign import opened
+from rsr_tasks.locking import live_holder
+from rsr_tasks.loop import run_bare_loop
 
 _VICTIMS: dict[str, tuple[str, ...]] = {
     "flow": ("flow",),
@@ -43,37 +43,51 @@ class _Case:
     usual_s: float
 
 
+@dataclass(frozen=True)
+class _End:
+    """Of a campaign: what was killed, whether there was something to kill, whether it ended as if undisturbed."""
+
+    victim: str
+    hit: bool
+    survived: bool
+
+
 def survive(folder: Path, lab: Served, kills: int, seed: int = 0) -> dict[str, Figure]:
     """Kill so many times, each time in a copy of one campaign; returns the shares that ended as if undisturbed."""
     lab.prefer(_NIGHTLY, limit=False, table=SMALL_TABLE, iterations=1)
     case, chance = _prepare(folder, lab), random.Random(seed)
-    outcomes: dict[str, list[bool]] = {victim: [] for victim in _VICTIMS}
-    order = [list(_VICTIMS)[number % len(_VICTIMS)] for number in range(kills)]
-    hit = 0
-    for number, victim in enumerate(order):
+    ends: list[_End] = []
+    for number in range(kills):
+        victim = list(_VICTIMS)[number % len(_VICTIMS)]
         root = Path(shutil.copytree(case.base, folder / f"campaign-{number}"))
-        hit += _disturb(lab, root, _VICTIMS[victim], chance.uniform(0.0, case.usual_s))
+        hit = _disturb(lab, root, _VICTIMS[victim], chance.uniform(0.0, case.usual_s))
         problems = list(_problems(root, case.expected)) if _finish(lab, root) else ["it did not finish"]
-        outcomes[victim].append(not problems)
+        ends.append(_End(victim, hit, not problems))
         print(f"kill {number}, {victim}: {'; '.join(problems) or 'survived'}", flush=True)
         shutil.rmtree(root)
-    everything = [good for goods in outcomes.values() for good in goods]
-    shares = {f"survived_{victim}": sum(goods) / len(goods) for victim, goods in outcomes.items() if goods}
+    shares = {f"survived_{name}": _share(end for end in ends if end.victim == name) for name in _VICTIMS}
     return {
         "faults": kills,
-        "faults_that_hit": hit,
-        "faults_survived_fraction": sum(everything) / kills,
+        "faults_that_hit": sum(end.hit for end in ends),
+        "kills_survived_fraction": _share(end for end in ends if end.hit),
+        "faults_survived_fraction": _share(ends),
         **shares,
         "iteration_seconds": case.usual_s,
     }
+
+
+def _share(ends: Iterable[_End]) -> float:
+    """Share that survived; -1 of none."""
+    found = [end.survived for end in ends]
+    return sum(found) / len(found) if found else -1.0
 
 
 def _prepare(folder: Path, lab: Served) -> _Case:
     """A campaign after its start; what an undisturbed iteration makes of it, and in what time."""
     base, reference, timed = folder / "base", folder / "reference", folder / "timed"
     with opened(base, SMALL_TABLE, SMALL) as campaign:
-        actions.plan(campaign, 0)
-        actions.bring_up_to_date(campaign, "start", 0)
+        loop.plan(campaign, 0)
+        loop.bring_up_to_date(campaign, "start", 0)
     shutil.copytree(base, reference)
     run_bare_loop(reference, 1, SMALL_TABLE)
     shutil.copytree(base, timed)

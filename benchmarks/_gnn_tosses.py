@@ -11,7 +11,8 @@ from _common import Figure
 from rsr.calibration import Calibration, calibrator, load_calibration, save_calibration, start_prior
 from rsr.config import TuneConfig
 from rsr.files import read_json
-from rsr.gnn.tuning import RECORD, GnnSettings, Lesson, fit_gnn
+from rsr.learned.gnn.calibration import RECORD, GnnSettings, LearningProblem, fit_gnn
+from rsr.learned.gnn.recordings import freed_of_noise
 from rsr.progress import bar, ignore
 from rsr.scenarios import Scenario, load_scenario
 from rsr.sessions import Session
@@ -27,7 +28,8 @@ def tosses(folder: Path, quick: bool) -> dict[str, Figure]:
     path = Path(os.environ.get("RSR_SHARED_DATA", _BESIDE)) / _FILE
     if not path.is_file():
         return {"tosses": f"no {_FILE}"}
-    scenario, session = load_scenario("cube_toss"), read_contactnets(path)
+    scenario = load_scenario("cube_toss")
+    session = freed_of_noise(scenario, read_contactnets(path))
     if not (folder / RECORD).is_file():
         _fit(scenario, session, folder, quick)
     record = read_json(folder / RECORD)
@@ -43,12 +45,12 @@ def _fit(scenario: Scenario, session: Session, folder: Path, quick: bool) -> Non
     if quick:
         few = replace(session, episodes=session.episodes[:8])
         settings = GnnSettings(trajectories=20, steps=3, finetune_steps=2)
-        fit_gnn(Lesson(scenario, (few,), scenario.space.nominal, range(5), settings, 0), folder, ignore)
+        fit_gnn(LearningProblem(scenario, (few,), scenario.space.nominal, range(5), settings, 0), folder, ignore)
         return
     teacher = _identified(scenario, session, folder / "teacher")
     with bar("tosses") as advance:
-        lesson = Lesson(scenario, (session,), teacher.vector(), teacher.evidence.fitted, GnnSettings(), 0)
-        fit_gnn(lesson, folder, advance)
+        problem = LearningProblem(scenario, (session,), teacher.vector(), teacher.evidence.fitted, GnnSettings(), 0)
+        fit_gnn(problem, folder, advance)
 
 
 def _identified(scenario: Scenario, session: Session, folder: Path) -> Calibration:

@@ -1,35 +1,32 @@
-"""What gradients through the network are good for, and how fast its rollouts are."""
+"""What gradients through the network of the first stand-in are good for, and how fast its rollouts are."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from pathlib import Path
 
-import mujoco
 import numpy as np
 import torch
 from _common import Figure, best_seconds_in_turn
-from _gnn_networks import USUAL
-from mujoco import rollout as mujoco_rollout
+from _gnn_stand_ins import learnt, problem_of, seeds
+from baselines.gnn_policy import Tasks, distances, learn_by_gradients, learn_from_rewards, sample_tasks
+from baselines.gnn_scenes import contact_of, cube_world, pair_task, rollout_in_mujoco
 from torch import Tensor
 
-from rsr.gnn.contract import ContactNetwork, rollout
-from rsr.gnn.optimisation import PushTask, Rollout, optimise_push, sample_starts
-from rsr.gnn.policy_learning import Tasks, distances, learn_by_gradients, learn_from_rewards, sample_tasks
-from rsr.gnn.pushes import pushed
-from rsr.gnn.scenes import Scene, cube_world, sample_bowling
-from rsr.gnn.teacher import substeps, teacher_model, teacher_rollout
-from rsr.gnn.trajectories import FRAME_S
+from rsr.learned.gnn.contact_network import ContactNetwork, rollout
+from rsr.learned.gnn.pushes import PushTask, Rollout, carry_out, optimise_push, pushed, sample_starts
+from rsr.learned.gnn.trajectories import FRAME_S
 from rsr.progress import bar
 from rsr.randomness import generator
-from rsr.scenarios.two_cubes import SIDE_M
+from rsr.scenarios.built_in.two_cubes import SIDE_M
+from rsr.simulators import MujocoSimulator
 
 CONVERGED_M = 0.01
 STARTS, STEPS = 10, 10
 _PUSH_FRAMES, _CHAIN_FRAMES = 45, 45
-_GAP_M = 0.04
+# Farther targets need pushes that are faster than any the network was taught.
 _AHEAD_M = (0.03, 0.09)
-"""Farther targets need pushes that are faster than any the network was taught."""
 _CHECKED_FRAMES = 20
 _DIFFERENCE = 1e-4
 _ALIKE = 0.95
@@ -40,21 +37,15 @@ def through(network: ContactNetwork, bodies: int, frames: int) -> Rollout:
     return lambda start: rollout(network, world, start, frames)
 
 
-def by_teacher(bodies: int, frames: int) -> Rollout:
-    """The same of MuJoCo with the teacher's contacts, without gradients."""
-    world = cube_world(bodies)
-
-    def simulated(start: Tensor) -> Tensor:
-        return torch.as_tensor(teacher_rollout(world, USUAL, start.numpy().astype(float), frames + 2)[:, 2:])
-
-    return simulated
+def _network(folder: Path, quick: bool) -> ContactNetwork:
+    return learnt(folder, seeds(quick)[0], quick)[0]
 
 
-def gradients(network: ContactNetwork, quick: bool) -> dict[str, Figure]:
+def gradients(folder: Path, quick: bool) -> dict[str, Figure]:
     """Derivatives of where the struck cube is after 20 frames against central differences, in float64."""
-    precise = copy.deepcopy(network).double()
+    precise = copy.deepcopy(_network(folder, quick)).double()
     simulate = through(precise, 2, _CHECKED_FRAMES)
-    task = PushTask.along_x(SIDE_M, 0.02, (0.2, 0.0), FRAME_S)
+    task = pair_task(0.02, (0.2, 0.0))
     starts = sample_starts(task, 4 if quick else 40, seed=3).double()
     poses = task.poses.double().expand(len(starts), -1, -1)
     directions = torch.as_tensor(generator(3, "gnn", "directions").normal(size=(len(starts), 2)))
@@ -81,19 +72,17 @@ def _difference(objective: Callable[[Tensor], Tensor], velocity: Tensor, axis: i
     return (objective(velocity + step) - objective(velocity - step)) / (2 * _DIFFERENCE)
 
 
-def pushes(network: ContactNetwork, quick: bool) -> dict[str, Figure]:
+def pushes(folder: Path, quick: bool) -> dict[str, Figure]:
     """Optimise pushes to several targets from ten starts each, and carry them out in MuJoCo, the teacher."""
+    network, problem = _network(folder, quick), problem_of(folder, seeds(quick)[0], quick)
     rng = generator(4, "gnn", "targets")
-    targets = SIDE_M + _GAP_M + rng.uniform(*_AHEAD_M, 2), rng.uniform(-0.008, 0.008, 2)
+    targets = SIDE_M + rng.uniform(*_AHEAD_M, 2), rng.uniform(-0.008, 0.008, 2)
     missed, expected = [], []
-    simulate = by_teacher(2, _PUSH_FRAMES)
     for number, target in enumerate(np.stack(targets, axis=1)[: 1 if quick else None]):
-        task = PushTask.along_x(SIDE_M, _GAP_M, target, FRAME_S)
+        task = PushTask.of(problem.scenario, problem.teacher, target.tolist())
         starts = sample_starts(task, STARTS, seed=number)
         found = optimise_push(through(network, 2, _PUSH_FRAMES), task, starts, 2 if quick else STEPS)
-        poses = task.poses.expand(STARTS, -1, -1)
-        after = simulate(pushed(poses, task.pusher, found.velocity_m_s, FRAME_S))
-        missed.append((after[:, -1, task.struck, :2] - task.target_m).norm(dim=1).numpy())
+        missed.append(carry_out(problem.scenario, problem.teacher, task, found.velocity_m_s, _PUSH_FRAMES))
         expected.append(found.distance_m.numpy())
     return {
         "push_converged_fraction": float(np.mean(np.array(missed) < CONVERGED_M)),
@@ -103,16 +92,21 @@ def pushes(network: ContactNetwork, quick: bool) -> dict[str, Figure]:
     }
 
 
-def policy(network: ContactNetwork, quick: bool) -> dict[str, Figure]:
+def policy(folder: Path, quick: bool) -> dict[str, Figure]:
     """Learn to strike a third cube through a second one; judged by MuJoCo on tasks that were not trained on."""
-    simulate = through(network, 3, _CHAIN_FRAMES)
+    contact = contact_of(problem_of(folder, seeds(quick)[0], quick).teacher)
+
+    def judge(start: Tensor) -> Tensor:
+        frames = _CHAIN_FRAMES + 2
+        return torch.as_tensor(rollout_in_mujoco(cube_world(3), contact, start.numpy().astype(float), frames)[:, 2:])
+
+    simulate = through(_network(folder, quick), 3, _CHAIN_FRAMES)
     steps, batch = (2, 4) if quick else (30, 16)
     with bar("policy") as advance:
         by_gradients = learn_by_gradients(simulate, FRAME_S, steps, batch, seed=0, advance=advance)
     with bar("by rewards") as advance:
         by_rewards = learn_from_rewards(simulate, FRAME_S, steps, batch, seed=0, advance=advance)
     tasks = sample_tasks(20 if quick else 200, seed=1)
-    judge = by_teacher(3, _CHAIN_FRAMES)
     untrained = learn_by_gradients(simulate, FRAME_S, 0)
     still = (tasks.poses[:, 2, :2] - tasks.targets_m).norm(dim=1)
     return {
@@ -129,34 +123,25 @@ def _missed_mm(judge: Rollout, tasks: Tasks, learnt: torch.nn.Module) -> float:
         return 1e3 * float(distances(judge, tasks, learnt(tasks.observations), FRAME_S).mean())
 
 
-def speed(network: ContactNetwork, quick: bool) -> dict[str, Figure]:
-    """Ten cubes struck by one, 64 scenes over half a second: the network against MuJoCo on two threads."""
-    batch, frames = (2, 6) if quick else (64, 30)
-    scene = sample_bowling(cube_world(11), generator(5, "gnn", "speed"))
-    velocity = torch.as_tensor(scene.velocities[:1, :2], dtype=torch.float32)
-    start = pushed(torch.as_tensor(scene.poses[None], dtype=torch.float32), 0, velocity, FRAME_S)
-    pair = PushTask.along_x(SIDE_M, _GAP_M, (0.2, 0.0), FRAME_S)
-    two_cubes = pushed(pair.poses[None], 0, torch.tensor([[1.0, 0.0]]), FRAME_S)
-    many, one = through(network, len(scene.poses), frames), through(network, 2, frames)
-    with torch.no_grad(), mujoco_rollout.Rollout(nthread=2) as pool:
+def speed(folder: Path, quick: bool) -> dict[str, Figure]:
+    """64 pushes of half a second: the network on one thread against MuJoCo on two."""
+    problem, batch, frames = problem_of(folder, seeds(quick)[0], quick), 2 if quick else 64, 6 if quick else 30
+    scenario, many = problem.scenario, through(_network(folder, quick), 2, frames)
+    task = PushTask.of(scenario, problem.teacher, (0.2, 0.0))
+    start = pushed(task.poses[None], 0, torch.tensor([[1.0, 0.0]]), FRAME_S)
+    state = np.concatenate([scenario.base_model.qpos0, np.zeros(scenario.base_model.nv)])
+    state[scenario.base_model.nq] = 1.0
+    states, commands = np.tile(state, (batch, 1)), np.zeros((batch, frames, 0))
+    with torch.no_grad(), MujocoSimulator(scenario, threads=2) as simulator:
         calls = (
             lambda: many(start.expand(batch, -1, -1, -1)),
-            _in_c(pool, scene, batch, frames),
+            lambda: simulator.rollout(states, commands, problem.teacher),
             lambda: many(start),
-            lambda: one(two_cubes),
         )
         seconds = best_seconds_in_turn(calls, 1 if quick else 2)
     return {
         "speed_ratio_mujoco_over_network": seconds[1] / seconds[0],
-        "ten_cubes_frames_per_second_network": batch * frames / seconds[0],
-        "ten_cubes_frames_per_second_mujoco": batch * frames / seconds[1],
-        "real_time_factor_ten_cubes": frames * FRAME_S / seconds[2],
-        "real_time_factor_two_cubes": frames * FRAME_S / seconds[3],
+        "frames_per_second_network": batch * frames / seconds[0],
+        "frames_per_second_mujoco": batch * frames / seconds[1],
+        "real_time_factor": frames * FRAME_S / seconds[2],
     }
-
-
-def _in_c(pool: mujoco_rollout.Rollout, scene: Scene, batch: int, frames: int) -> Callable[[], object]:
-    model = teacher_model(scene.world, USUAL)
-    row = np.concatenate([[0.0], scene.poses.ravel(), scene.velocities.ravel()])
-    data = [mujoco.MjData(model) for _ in range(2)]
-    return lambda: pool.rollout(model, data, np.tile(row, (batch, 1)), nstep=frames * substeps(FRAME_S))

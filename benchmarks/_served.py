@@ -1,8 +1,7 @@
-"""A lab's machine for benchmarks: `python -m flows.serve` on a free port, its parts mortal, its clock ours."""
+"""A lab's machine for benchmarks: `rsr-serve` on a free port, its parts mortal, its clock ours."""
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -13,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
-from urllib.request import Request, urlopen
+from urllib.request import urlopen
 
 import psutil
 
@@ -36,13 +35,14 @@ def served(folder: Path) -> Iterator[Served]:
     os.environ["PREFECT_API_URL"] = f"http://127.0.0.1:{port}/api"
     os.environ["PREFECT_HOME"] = str(folder / "prefect")
     log = (folder / "serve.log").open("w")
-    command = [sys.executable, "-m", "flows.serve", "--port", str(port)]
+    command = [sys.executable, "-m", "rsr_flows.serve", "--port", str(port)]
     serving = subprocess.Popen(command, cwd=PROJECT, stdout=log, stderr=subprocess.STDOUT)
     try:
         lab = Served(serving.pid)
         await_(lambda: "Ready:" in (folder / "serve.log").read_text() or serving.poll() is not None, "server")
         if serving.poll() is not None:
-            raise RuntimeError(f"`flows.serve` ended: {(folder / 'serve.log').read_text()}")
+            raise RuntimeError(f"`rsr_flows.serve` ended: {(folder / 'serve.log').read_text()}")
+        os.environ["PREFECT_API_AUTH_STRING"] = (folder / "prefect" / "password").read_text().strip()
         yield lab
     finally:
         serving.send_signal(signal.SIGTERM)
@@ -96,7 +96,8 @@ class Served:
 
     def runs_on(self, part: str) -> psutil.Process | None:
         """The process of a part: server or worker."""
-        found = (child for child in psutil.Process(self._pid).children() if part in _words(child))
+        word = {"server": "rsr_flows.api_server"}.get(part, part)
+        found = (child for child in psutil.Process(self._pid).children(recursive=True) if word in _words(child))
         return next(found, None)
 
     def kill(self, part: str) -> bool:
@@ -121,14 +122,12 @@ def _deployment(name: str) -> dict[str, Any]:
 
 
 def _ask(path: str, body: Any, method: str = "POST") -> Any:
-    """Talk to the server without Prefect, which would choose its server when it is imported."""
-    content = None if body is None else json.dumps(body).encode()
-    address, headers = os.environ["PREFECT_API_URL"] + path, {"Content-Type": "application/json"}
+    from prefect_api import ask
+
     deadline_s = time.monotonic() + PATIENCE_S
     while True:
         try:
-            with urlopen(Request(address, content, headers, method=method), timeout=60) as answer:
-                return json.loads(answer.read() or "null")
+            return ask(path, body, method)
         except OSError as error:  # it is coming back, or its database is busy
             if (isinstance(error, HTTPError) and error.code != _UNAVAILABLE) or time.monotonic() > deadline_s:
                 raise

@@ -10,17 +10,15 @@ import time
 
 import numpy as np
 from _common import Figure, best_seconds_in_turn
+from baselines.strikes.mujoco import PlainRollout, grid_search
 
-from rsr.clash import Surrogate, adapt, fit_sliding
-from rsr.clash.bases import grid_search
-from rsr.clash.hybrid import HybridStrikes
-from rsr.clash.planning import Rollouts, plan
+from rsr.learned.clash import Surrogate, adapt, fit_sliding
+from rsr.learned.clash.planning import HybridStrikes, Rollouts, plan
 from rsr.randomness import generator
 from rsr.realities.strikes import TUNING_SEEDS, StrikeStandIn
-from rsr.scenarios.plane import wrapped
-from rsr.scenarios.strike import RecordedStrikes, Shape, Strikes, sample_strikes
-from rsr.simulators.strike_rollouts import FastRollout, PlainRollout, Slide
-from rsr.simulators.strikes import Collider
+from rsr.rotations import wrapped
+from rsr.scenarios.built_in.strike import RecordedStrikes, Shape, Strikes, sample_strikes
+from rsr.simulators.strikes import Collider, FastRollout, Slide
 
 FITTED, POPULATION, REPEATS = 10, 60, 5
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from _common import Figure
 from _served import PROJECT
+from toy import TABLE_NAME
 from toy.bare import find_faults, fingerprint, run_bare_loop
 
 
@@ -39,7 +40,7 @@ def _one_try(root: Path, apart_s: float) -> tuple[Path, bool]:
 
 
 def _begin(root: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "toy", "loop", "--workspace", str(root), "--iterations", "1"]
+    command = [sys.executable, "-m", "loop_of", TABLE_NAME, "--workspace", str(root), "--iterations", "1"]
     return subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 

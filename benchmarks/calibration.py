@@ -8,7 +8,7 @@ along, its seconds count in full. Ratios above 1 speak for `mjx`; those of the m
   reaches the loss that `cmaes` ends at; 0 if it never does.
 - wall_ratio_sysid_over_mjx: time to equal loss, the higher of the two that the methods end at.
 - ..._within_5_percent, ..._within_1_percent: the same for a loss so much higher, reached by either: how fast a method
-  gets near. Contact makes the loss ripple by about a percent, and in which dent a method ends is luck.
+  gets near. Contact makes the loss rough by about a percent, and in which local minimum a method ends is luck.
 - jacobian_ratio_c_over_mjx_SCENARIO: a Jacobian by central differences in C, two threads, over one by MJX, on 32
   windows. `contact_stage` is push_cube without its arm: the fingertip follows its recorded path (`contact_stage/`).
 - jacobian_ratio_c_over_mjx: the smaller of those of `contact_stage` and `cube_toss`, where contact is what costs.
@@ -24,23 +24,23 @@ import numpy as np
 from _common import Figure, best_seconds_in_turn, run
 
 from rsr.calibration import Effort, start_prior
-from rsr.calibration.cmaes import search_cmaes
-from rsr.calibration.gradient import search_mjx
-from rsr.calibration.loss import Loss
-from rsr.calibration.search import Found, Search
-from rsr.calibration.sensitivity import choose_slopes, mjx_simulator
-from rsr.calibration.sysid import search_sysid
-from rsr.calibration.windows import MOVED_NOISES, Windows, choose, cut, motion
-from rsr.policies import tool_plane
+from rsr.calibration.problem.loss import Loss
+from rsr.calibration.problem.sensitivity import choose_jacobian, mjx_simulator
+from rsr.calibration.problem.windows import MOVED_NOISES, Windows, choose, cut, motion
+from rsr.calibration.search.descent import Search, SearchResult
+from rsr.calibration.search.evolution import search_cmaes
+from rsr.calibration.search.mjx import search_mjx
+from rsr.calibration.search.sysid import search_sysid
 from rsr.progress import ignore
-from rsr.realities import CollectionPlan, Twin
+from rsr.realities import CollectionPlan, StandIn
 from rsr.scenarios import Scenario, load_scenario
+from rsr.scenarios.built_in.pushing import tool_plane
 from rsr.sessions import Episode
 from rsr.simulators import MujocoSimulator
 
 BUDGET = Effort().budget
 WINDOW_STEPS = 12
-TWINS = 3
+STAND_INS = 3
 CONTACT_STAGE = Path(__file__).parent / "contact_stage" / "scenario.yaml"
 
 
@@ -81,7 +81,7 @@ class Course:
 def measure(quick: bool, first: int = 1) -> dict[str, Figure]:
     """Run everything; the stand-ins' seeds count up from `first`."""
     figures: dict[str, Figure] = {}
-    ratios = [methods(seed, figures, quick) for seed in range(first, first + (1 if quick else TWINS))]
+    ratios = [methods(seed, figures, quick) for seed in range(first, first + (1 if quick else STAND_INS))]
     for name in ratios[0]:
         figures[name] = float(np.median([each[name] for each in ratios]))
     jacobians = jacobian_ratios(first, 3 if quick else 9)
@@ -90,17 +90,17 @@ def measure(quick: bool, first: int = 1) -> dict[str, Figure]:
 
 
 def methods(seed: int, figures: dict[str, Figure], quick: bool) -> dict[str, float]:
-    """Run all methods on one twin's recordings; the median over twins is reported."""
+    """Run all methods on one stand-in's recordings; the median over stand-ins is reported."""
     scenario = load_scenario("push_cube")
     count = 16 if quick else Effort().max_windows
     with MujocoSimulator(scenario) as simulator:
         recorded = windows(scenario, episodes(scenario, seed, 8 if quick else 32), count, seed)
         loss = Loss(scenario, simulator, recorded, start_prior(scenario))
-        choose_slopes(scenario, "mjx")[1](loss, loss.first)  # compiled from here on
+        choose_jacobian(scenario, "mjx")[1](loss, loss.first)  # compiled from here on
         found = {name: course(loss, search) for name, search in SEARCHES.items()}
     for name, each in found.items():
-        figures[f"final_loss_{name}_twin_{seed}"] = each.final
-        figures[f"wall_{name}_twin_{seed}_s"] = each.seconds
+        figures[f"final_loss_{name}_stand_in_{seed}"] = each.final
+        figures[f"wall_{name}_stand_in_{seed}_s"] = each.seconds
     cmaes, sysid, mjx = found["cmaes"], found["sysid"], found["mjx"]
     return {
         f"{name}{suffix}": ratio
@@ -125,7 +125,7 @@ SEARCHES: dict[str, Search] = {"cmaes": search_cmaes, "sysid": search_sysid, "mj
 
 def episodes(scenario: Scenario, seed: int, count: int) -> list[Episode]:
     plan = CollectionPlan("session-001", episodes=count, seed=seed)
-    return list(Twin(scenario, seed).collect(Pusher(), plan, ignore).episodes)  # pyright: ignore[reportArgumentType]
+    return list(StandIn(scenario, seed).collect(Pusher(), plan, ignore).episodes)  # pyright: ignore[reportArgumentType]
 
 
 def windows(scenario: Scenario, recorded: list[Episode], count: int, seed: int) -> Windows:
@@ -141,7 +141,7 @@ def course(loss: Loss, search: Search) -> Course:
         shares.append(share)
         seconds.append(time.perf_counter() - start)
 
-    found: Found = search(loss, BUDGET, 0, note)
+    found: SearchResult = search(loss, BUDGET, 0, note)
     spent = found.trace[:, 0] / (loss.steps_per_point * BUDGET)
     places = np.minimum(np.searchsorted(shares, spent - 1e-9), len(seconds) - 1)
     rows = np.stack([found.trace[:, 0], np.array(seconds)[places], found.trace[:, 1]], axis=1)

@@ -1,4 +1,4 @@
-"""What a collision surrogate is worth after ten strikes, on stand-ins for reality that obey another law than MuJoCo.
+"""Accuracy and speed of an adapted surrogate of collisions, on stand-ins that obey another law than MuJoCo.
 
     accuracy_<shape>               share of 100 other strikes predicted within 10 %, mean over the judging stand-ins
     accuracy_<shape>_std           spread over the stand-ins
@@ -26,16 +26,26 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 from _common import Figure, kept, run
 from _strike_planning import planned_on, planning_summary, speed_figures
+from baselines.strikes.control import StrikeControl
+from baselines.strikes.methods import METHODS, MethodInputs
+from baselines.strikes.paper import (
+    RECIPES,
+    PaperSurrogate,
+    distil_as_paper,
+    load_paper_surrogate,
+    save_paper_surrogate,
+)
+from baselines.strikes.paper import STEPS as PAPER_STEPS
 
-from rsr.clash import (
-    PRESETS,
+from rsr.files import sha256
+from rsr.learned.clash import (
     Surrogate,
     adapt,
     distil,
@@ -46,17 +56,24 @@ from rsr.clash import (
     relative_errors,
     save_surrogate,
 )
-from rsr.clash.comparison import CURVE
-from rsr.clash.methods import METHODS, Bench
-from rsr.clash.metric import TOLERANCE
-from rsr.clash.prediction import Blended
-from rsr.files import sha256
+from rsr.learned.clash.comparison import CURVE
+from rsr.learned.clash.frame import TOLERANCE
+from rsr.learned.clash.prediction import Blended
+from rsr.learned.clash.surrogate import STEPS
 from rsr.progress import bar
-from rsr.realities.strikes import JUDGING_SEEDS, TUNING_SEEDS, StrikeControl, StrikeStandIn
-from rsr.scenarios.strike import SHAPES, RecordedStrikes, Shape, load_shape
+from rsr.realities.strikes import JUDGING_SEEDS, TUNING_SEEDS, StrikeStandIn
+from rsr.scenarios.built_in.strike import SHAPES, RecordedStrikes, Shape, load_shape
 
 FITTED, RESERVED, JUDGED = 10, 50, 100
 TARGETS = 3
+
+
+@dataclass(frozen=True)
+class Networks:
+    """The product's surrogate, and those of the paper's recipes by name."""
+
+    surrogate: Surrogate
+    papers: dict[str, PaperSurrogate]
 
 
 def measure(quick: bool, pairs: int, stand_ins: int, targets: int, keep: Path | None) -> dict[str, Figure]:
@@ -66,14 +83,14 @@ def measure(quick: bool, pairs: int, stand_ins: int, targets: int, keep: Path | 
     figures: dict[str, Figure] = {}
     for name in shapes:
         shape = load_shape(name)
-        surrogates, cost = distilled(shape, pairs, quick, keep)
+        networks, cost = distilled(shape, pairs, quick, keep)
         rows: dict[str, list[dict[str, Figure]]] = {"methods": [], "control": [], "plans": []}
         with bar(name) as advance:
             for place, seed in enumerate(seeds, start=1):
                 parts = {
-                    "methods": partial(stand_in_figures, shape, surrogates, seed, quick),
-                    "control": partial(control_figures, shape, surrogates, seed),
-                    "plans": partial(planned_on, shape, surrogates["default"], seed, targets),
+                    "methods": partial(stand_in_figures, shape, networks, seed, quick),
+                    "control": partial(control_figures, shape, networks, seed),
+                    "plans": partial(planned_on, shape, networks.surrogate, seed, targets),
                 }
                 for part, make in parts.items():
                     rows[part].append(kept(keep, f"{name}-{seed}-{part}", make))
@@ -81,23 +98,22 @@ def measure(quick: bool, pairs: int, stand_ins: int, targets: int, keep: Path | 
         figures |= cost | summed_up(name, rows["methods"])
         figures |= control_summary(name, rows["control"]) | planning_summary(name, rows["plans"])
         if name == shapes[0]:
-            figures |= speed_figures(shape, surrogates["default"])
+            figures |= speed_figures(shape, networks.surrogate)
     grids = [figures[f"accuracy_{name}_mujoco_grid"] for name in shapes]
     return figures | {"accuracy_mujoco_grid": float(np.mean(grids)), "stand_ins": len(seeds), "pairs": pairs}
 
 
-def distilled(
-    shape: Shape, pairs: int, quick: bool, keep: Path | None
-) -> tuple[dict[str, Surrogate], dict[str, Figure]]:
-    """Surrogates of all presets, and what data and the default cost."""
+def distilled(shape: Shape, pairs: int, quick: bool, keep: Path | None) -> tuple[Networks, dict[str, Figure]]:
+    """Distil all networks, and measure the cost of data and surrogate."""
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made) if keep is None else keep
         figures = kept(keep, f"{shape.name}-surrogates", partial(distil_all, shape, pairs, quick, folder))
-        return {name: load_surrogate(folder / f"{shape.name}-{name}") for name in PRESETS}, figures
+        papers = {name: load_paper_surrogate(folder / f"{shape.name}-{name}") for name in RECIPES}
+        return Networks(load_surrogate(folder / f"{shape.name}-default"), papers), figures
 
 
 def distil_all(shape: Shape, pairs: int, quick: bool, folder: Path) -> dict[str, Figure]:
-    """Write surrogates of all presets; what data and the default cost."""
+    """Write all networks; figures of data and surrogate."""
     with tempfile.TemporaryDirectory() as made:
         start_s = time.process_time()
         data = generate_pairs(shape, Path(made) / "strikes", pairs)
@@ -105,47 +121,49 @@ def distil_all(shape: Shape, pairs: int, quick: bool, folder: Path) -> dict[str,
         first, again = Path(made) / "first", Path(made) / "again"
         same = sha256(generate_pairs(shape, first, 2000)) == sha256(generate_pairs(shape, again, 2000, threads=1))
         known = load_pairs(data)
-    figures = {}
-    for name, preset in PRESETS.items():
-        start_s = time.process_time()
-        learnt = distil(shape, known, replace(preset, steps=preset.steps // 10) if quick else preset)
-        figures[name] = (learnt.table_one.scaled, time.process_time() - start_s)
-        save_surrogate(folder / f"{shape.name}-{name}", learnt.surrogate)
-    accuracy, base_s = figures["default"]
+    start_s = time.process_time()
+    learnt = distil(shape, known, STEPS // 10 if quick else STEPS)
+    base_s = time.process_time() - start_s
+    save_surrogate(folder / f"{shape.name}-default", learnt.surrogate)
+    found = {}
+    for recipe in RECIPES:
+        paper, found[recipe] = distil_as_paper(shape, known, recipe, PAPER_STEPS // 10 if quick else PAPER_STEPS)
+        save_paper_surrogate(folder / f"{shape.name}-{recipe}", paper)
     return {
-        f"base_accuracy_{shape.name}": accuracy,
-        f"base_accuracy_{shape.name}_paper": figures["paper"][0],
+        f"base_accuracy_{shape.name}": learnt.table_one.scaled,
+        f"base_accuracy_{shape.name}_paper": found["paper"].scaled,
         f"data_cpu_seconds_{shape.name}": data_s,
         f"base_cpu_seconds_{shape.name}": base_s,
         f"same_bytes_{shape.name}": same,
     }
 
 
-def stand_in_figures(shape: Shape, surrogates: dict[str, Surrogate], seed: int, quick: bool) -> dict[str, float]:
-    """All methods after ten strikes, and the learning curve, on one stand-in."""
+def stand_in_figures(shape: Shape, networks: Networks, seed: int, quick: bool) -> dict[str, float]:
+    """Judge every method after ten strikes on one stand-in, and the learning curve."""
     recorded = StrikeStandIn(shape, seed).record(RESERVED + JUDGED)
-    unseen = recorded.take(slice(RESERVED, None))
-    figures = dict(method_figures(shape, surrogates, recorded.take(slice(0, FITTED)), unseen, seed))
+    held_out = recorded.take(slice(RESERVED, None))
+    figures = dict(method_figures(shape, networks, recorded.take(slice(0, FITTED)), held_out, seed))
     figures[f"curve_{shape.name}_{FITTED}"] = figures[f"accuracy_{shape.name}"]
     for count in CURVE[:2] if quick else set(CURVE) - {FITTED}:
-        model = adapt(surrogates["default"], recorded.take(slice(0, count)), seed)
-        figures[f"curve_{shape.name}_{count}"] = accuracy_of(shape, model(unseen.strikes), unseen)
+        model = adapt(networks.surrogate, recorded.take(slice(0, count)), seed)
+        figures[f"curve_{shape.name}_{count}"] = accuracy_of(shape, model(held_out.strikes), held_out)
     return figures
 
 
 def method_figures(
-    shape: Shape, surrogates: dict[str, Surrogate], few: RecordedStrikes, unseen: RecordedStrikes, seed: int
+    shape: Shape, networks: Networks, few: RecordedStrikes, held_out: RecordedStrikes, seed: int
 ) -> Iterator[tuple[str, float]]:
     sliding = fit_sliding(shape, few)
-    bench = Bench(surrogates, few, None if sliding is None else sliding.friction, seed)
+    friction = None if sliding is None else sliding.friction
+    inputs = MethodInputs(networks.surrogate, networks.papers, few, friction, seed)
     for name, method in METHODS.items():
-        model = method(bench)
-        predicted = model(unseen.strikes)
+        model = method(inputs)
+        predicted = model(held_out.strikes)
         ending = "" if name == "adapted" else f"_{name}"
-        yield f"accuracy_{shape.name}{ending}", accuracy_of(shape, predicted, unseen)
+        yield f"accuracy_{shape.name}{ending}", accuracy_of(shape, predicted, held_out)
         if name == "adapted" and isinstance(model, Blended):
-            yield f"accuracy_raw_{shape.name}", accuracy_of(shape, predicted, unseen, raw=True)
-            yield f"inside_90_{shape.name}", float(model.inside(unseen).mean())
+            yield f"accuracy_raw_{shape.name}", accuracy_of(shape, predicted, held_out, raw=True)
+            yield f"inside_90_{shape.name}", float(model.inside(held_out).mean())
 
 
 def accuracy_of(shape: Shape, predicted: np.ndarray, measured: RecordedStrikes, raw: bool = False) -> float:
@@ -162,13 +180,14 @@ def summed_up(name: str, rows: list[dict[str, float]]) -> dict[str, Figure]:
     return figures | {f"gain_over_mujoco_grid_{name}": float(np.mean(gains))}
 
 
-def control_figures(shape: Shape, surrogates: dict[str, Surrogate], seed: int) -> dict[str, Figure]:
-    """Where MuJoCo is right: adapted, and identified alone."""
+def control_figures(shape: Shape, networks: Networks, seed: int) -> dict[str, Figure]:
+    """Judge adapted and identified alone where MuJoCo is right."""
     recorded = StrikeControl(shape, seed).record(FITTED + JUDGED)
-    few, unseen = recorded.take(slice(0, FITTED)), recorded.take(slice(FITTED, None))
-    bench = Bench(surrogates, few, None, seed)
+    few, held_out = recorded.take(slice(0, FITTED)), recorded.take(slice(FITTED, None))
+    inputs = MethodInputs(networks.surrogate, networks.papers, few, None, seed)
     return {
-        name: accuracy_of(shape, METHODS[name](bench)(unseen.strikes), unseen) for name in ("adapted", "identified")
+        name: accuracy_of(shape, METHODS[name](inputs)(held_out.strikes), held_out)
+        for name in ("adapted", "identified")
     }
 
 

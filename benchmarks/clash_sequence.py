@@ -30,21 +30,18 @@ from pathlib import Path
 
 import numpy as np
 from _common import Figure, kept, run
+from baselines.strikes.mujoco import grid_search
 
-from rsr.clash import PRESETS, Surrogate, adapt, distil, generate_pairs, load_pairs
-from rsr.clash.bases import grid_search
-from rsr.clash.hybrid import HybridStrikes
-from rsr.clash.planning import Rollouts
-from rsr.clash.routes import ROUTES
-from rsr.clash.segment import SegmentTask
-from rsr.clash.sequence import push_routes
-from rsr.clash.sequence_training import PushSettings, TrainedPush, train_push
+from rsr.learned.clash import Surrogate, adapt, distil, generate_pairs, load_pairs
+from rsr.learned.clash.planning import HybridStrikes, Rollouts
+from rsr.learned.clash.push_training import PushSettings, TrainedPush, train_push
+from rsr.learned.clash.pushing import push_routes
+from rsr.learned.clash.segment import ROUTES, SegmentTask
 from rsr.progress import bar
 from rsr.randomness import generator
 from rsr.realities.strikes import JUDGING_SEEDS, TUNING_SEEDS, StrikeStandIn
-from rsr.scenarios.strike import Shape, Strikes, load_shape
-from rsr.simulators.strike_rollouts import FastRollout
-from rsr.simulators.strikes import Collider
+from rsr.scenarios.built_in.strike import Shape, Strikes, load_shape
+from rsr.simulators.strikes import Collider, FastRollout
 
 FITTED = 10
 RULES: dict[str, dict[str, float]] = {"paper": {}, "narrow": {"half_width_m": 0.025, "reached_m": 0.025}}
@@ -74,7 +71,7 @@ def measure(quick: bool, stand_ins: int, steps: int, trials: int, pairs: int, ke
 def distilled(shape: Shape, pairs: int) -> Surrogate:
     with tempfile.TemporaryDirectory() as folder:
         known = load_pairs(generate_pairs(shape, Path(folder) / "strikes", pairs))
-    return distil(shape, known, PRESETS["default"]).surrogate
+    return distil(shape, known).surrogate
 
 
 def stand_in_figures(

@@ -1,15 +1,15 @@
 """Whether the exported policy, run by onnxruntime, does on a robot what the stored one does on the stand-in.
 
-    success_stored      share of episodes on the twin that the stored policy ends within 3 cm of the target
+    success_stored      share of episodes on the stand-in that the stored policy ends within 3 cm of the target
     success_exported    the same starts, noise and world with the exported policy
     same_outcome        share of episodes in which both succeed or both fail
-    success_robot       the exported policy on the twin behind LeRobot's interface: same starts, other noise
+    success_robot       the exported policy on the stand-in behind LeRobot's interface: same starts, other noise
     noise_of_difference standard error of success_robot - success_exported, were both equally good
     parity_max_error    of the actions, on 1,000 observations
     microseconds_per_action   one observation at a time
 
-A policy is trained in the nominal simulator (`--steps`, 0 for as many as the recipe says), then judged on three twins,
-to none of which anything was tuned. All of this is simulated.
+A policy is trained in the nominal simulator (`--steps`, 0 for as many as the recipe says), then judged on three
+stand-ins, to none of which anything was tuned. All of this is simulated.
 """
 
 from __future__ import annotations
@@ -22,27 +22,26 @@ from _common import Figure, median_seconds, run
 
 from rsr.policies import Policy
 from rsr.policies.export import export_policy
-from rsr.policies.onnx_policy import OnnxPolicy
-from rsr.policies.recipes import settings_from_scratch
-from rsr.policies.training import train
+from rsr.policies.policy import OnnxPolicy
+from rsr.policies.training import settings_from_scratch, train
 from rsr.progress import bar, ignore
-from rsr.realities import CollectionPlan, Twin
-from rsr.realities.clocks import SimulatedClock
+from rsr.realities import CollectionPlan, StandIn
+from rsr.realities.reality import SimulatedClock
 from rsr.realities.robot import RobotReality
 from rsr.realities.robot_file import load_robot_file
-from rsr.realities.twin_robot import TwinRobot
+from rsr.realities.stand_in import StandInRobot
 from rsr.realities.wiring import Wiring
 from rsr.scenarios import load_scenario, task_of
 from rsr.sessions import Session
 
-TWINS = (1, 2, 3)
-ROBOT_FILE = Path(__file__).parents[1] / "examples" / "robots" / "twin.yaml"
+STAND_INS = (1, 2, 3)
+ROBOT_FILE = Path(__file__).parents[1] / "examples" / "robots" / "stand_in.yaml"
 SCENARIO = load_scenario("push_cube")
 QUICK_STEPS, QUICK_EPISODES = 20_000, 3
 
 
 def measure(quick: bool, steps: int, episodes: int) -> dict[str, Figure]:
-    """Train, export, and run both on every twin."""
+    """Train, export, and run both on every stand-in."""
     if quick:
         steps, episodes = min(steps or QUICK_STEPS, QUICK_STEPS), min(episodes, QUICK_EPISODES)
     with tempfile.TemporaryDirectory() as folder:
@@ -62,9 +61,9 @@ def compare(folder: Path, stored: Policy, episodes: int) -> dict[str, Figure]:
     exported = OnnxPolicy.load(folder / "exported")
     plan = CollectionPlan("session-001", episodes, seed=0)
     outcomes = {
-        "stored": [succeeded(Twin(SCENARIO, seed).collect(stored, plan, ignore)) for seed in TWINS],
-        "exported": [succeeded(Twin(SCENARIO, seed).collect(exported, plan, ignore)) for seed in TWINS],
-        "robot": [succeeded(on_robot(folder / str(seed), seed, exported, plan)) for seed in TWINS],
+        "stored": [succeeded(StandIn(SCENARIO, seed).collect(stored, plan, ignore)) for seed in STAND_INS],
+        "exported": [succeeded(StandIn(SCENARIO, seed).collect(exported, plan, ignore)) for seed in STAND_INS],
+        "robot": [succeeded(on_robot(folder / str(seed), seed, exported, plan)) for seed in STAND_INS],
     }
     success = {name: np.concatenate(each) for name, each in outcomes.items()}
     share = np.concatenate([success["robot"], success["exported"]]).mean()
@@ -80,7 +79,7 @@ def compare(folder: Path, stored: Policy, episodes: int) -> dict[str, Figure]:
 
 
 def on_robot(root: Path, seed: int, policy: OnnxPolicy, plan: CollectionPlan) -> Session:
-    robot, wiring = TwinRobot("push_cube", seed), Wiring(load_robot_file(ROBOT_FILE), SCENARIO)
+    robot, wiring = StandInRobot("push_cube", seed), Wiring(load_robot_file(ROBOT_FILE), SCENARIO)
     return RobotReality(SCENARIO, robot, wiring, robot.place, SimulatedClock(), root).collect(policy, plan, ignore)
 
 
@@ -88,7 +87,7 @@ def succeeded(session: Session) -> np.ndarray:
     """Where the block ends at its target [episodes]."""
     task = task_of(SCENARIO)
     ends = [{name: rows[-1:] for name, rows in episode.values.items()} for episode in session.episodes]
-    return np.concatenate([task.succeeded(task.block(end), task.target(end)) for end in ends])
+    return np.concatenate([task.succeeded(task.completed(end)) for end in ends])
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Stepping 64 copies of push_cube, and what the InfoGap bonus costs a PPO update.
 
-    vecenv_speedup_over_dummy        env steps/s of PushVecEnv over those of SB3's DummyVecEnv of PushEnv
-    steps_per_second_vecenv          env steps/s of PushVecEnv alone
+    vecenv_speedup_over_dummy        env steps/s of TaskVecEnv over those of SB3's DummyVecEnv of TaskEnv
+    steps_per_second_vecenv          env steps/s of TaskVecEnv alone
     infogap_overhead_of_ppo_update   extra time of a PPO iteration (rollout and update) with the bonus, as a share of
                                      one without
     seconds_per_ppo_update           one iteration without the bonus: 64 copies, 128 steps, 10 epochs
@@ -17,12 +17,12 @@ import numpy as np
 from _common import Figure, best_seconds_in_turn, run
 from stable_baselines3.common.vec_env import DummyVecEnv
 
+from rsr.environments.gymnasium import TaskEnv
+from rsr.environments.novelty import bonus_of, feature_noise
+from rsr.environments.vector import Bonus, TaskVecEnv
 from rsr.infogap import InfoGapReward, RewardSettings, fit_infogap, transitions
-from rsr.policies.env import PushEnv
-from rsr.policies.novelty import bonus_of, feature_noise, features
 from rsr.policies.training import PPOSettings, train
-from rsr.policies.vec_env import Bonus, PushVecEnv
-from rsr.scenarios import Scenario, load_scenario, task_of
+from rsr.scenarios import Scenario, load_scenario
 
 COPIES = 64
 TRANSITIONS = 1000
@@ -42,10 +42,10 @@ def measure(quick: bool) -> dict[str, Figure]:
 
 
 def stepping_seconds(steps: int, rounds: int) -> tuple[float, float]:
-    """Time of one step of all copies: DummyVecEnv, PushVecEnv."""
+    """Time of one step of all copies: DummyVecEnv, TaskVecEnv."""
     actions = np.random.default_rng(0).uniform(-1, 1, (steps, COPIES, 6)).astype(np.float32)
-    dummy = DummyVecEnv([PushEnv] * COPIES)
-    batched = PushVecEnv(SCENARIO, SCENARIO.space.nominal, COPIES)
+    dummy = DummyVecEnv([lambda: TaskEnv(SCENARIO)] * COPIES)
+    batched = TaskVecEnv(SCENARIO, SCENARIO.space.nominal, COPIES)
     dummy.reset()
     batched.reset()
     dummy_s, batched_s = best_seconds_in_turn(
@@ -59,7 +59,7 @@ def stepping_seconds(steps: int, rounds: int) -> tuple[float, float]:
 
 def update_seconds(iterations: int) -> tuple[float, float]:
     """Best time of one PPO iteration: without bonus, with it. They alternate within one training."""
-    switched = _Switched(bonus_of(sample_reward(), task_of(SCENARIO)))
+    switched = _Switched(bonus_of(sample_reward()))
     settings = PPOSettings(train_steps=(2 * iterations + 1) * COPIES * 128, copies=COPIES)
     train(SCENARIO, SCENARIO.space.nominal, settings, 0, switched.turn, bonus=switched.bonus)
     # Between the ends of two rollouts in a row lie an update and a rollout, the latter as switched at the former.
@@ -86,17 +86,17 @@ class _Switched:
 def sample_reward(scenario: Scenario = SCENARIO) -> InfoGapReward:
     """An InfoGap reward of the size that the loop uses, of transitions under random actions, paid everywhere."""
     rng = np.random.default_rng(0)
-    env = PushVecEnv(scenario, scenario.space.nominal, TRANSITIONS, noisy=False)
+    env = TaskVecEnv(scenario, scenario.space.nominal, TRANSITIONS, noisy=False)
     env.reset()
-    before = features(env.world.joints, env.world.block)
+    before = env.task.states.compute(env.world.channels)
     action = rng.uniform(-1, 1, (TRANSITIONS, 6))
     env.step(action)
-    simulated = transitions(before, action, features(env.world.joints, env.world.block))
+    simulated = transitions(before, action, env.task.states.compute(env.world.channels))
     env.close()
-    noise = feature_noise(scenario)
+    noise = feature_noise(env.task)
     # What a bonus costs does not depend on the gap, only on there being one.
     real = simulated + 5 * noise * rng.standard_normal(simulated.shape)
-    settings = RewardSettings(paid="everywhere")
+    settings = RewardSettings(bonus_region="everywhere")
     return fit_infogap(real, simulated, simulated, noise, task_reward_std=0.1, rng=rng, settings=settings)
 
 

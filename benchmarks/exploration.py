@@ -35,24 +35,24 @@ from typing import Any
 
 import numpy as np
 from _common import Figure, kept, run
+from _information import fisher_information, log_determinant
 from matplotlib.axes import Axes
 from scipy import stats
 
 from rsr.calibration import load_calibration
 from rsr.config import LoopConfig, dump_config, parse_config
 from rsr.files import read_arrays, read_json, write_bytes
-from rsr.planning import fisher_information, log_determinant
 from rsr.policies import Policy
 from rsr.policies.rollouts import recorded
 from rsr.progress import ignore
 from rsr.randomness import derive_seed
-from rsr.realities import CollectionPlan, Twin
+from rsr.realities import CollectionPlan, StandIn
 from rsr.realities._truth import draw_truth
 from rsr.reports._drawing import render
 from rsr.scenarios import Scenario, load_scenario
 from rsr.sessions import Session, read_session
 from rsr.workspace import Workspace
-from tasks.bare_loop import run_bare_loop
+from rsr_tasks.loop import run_bare_loop
 
 _NAME = "benchmarks/exploration.py"
 ARMS = {"with": LoopConfig().infogap.kappa, "without": 0.0}
@@ -111,10 +111,12 @@ def _started(folder: Path, quick: bool) -> Path:
 
 def _figures(workspace: Workspace, config: LoopConfig, iteration: int) -> dict[str, float]:
     scenario = load_scenario(config.scenario)
-    truth = scenario.space.vector(draw_truth(config.reality.seed, scenario.space.names).parameters)
+    truth = scenario.space.vector(draw_truth(config.reality.seed, scenario).parameters)
     metrics = read_json(workspace.metrics_path(iteration))
     rolled = read_arrays(workspace.evaluation_dir(iteration) / "rollouts.npz")
-    apart_mm = 1e3 * np.abs(rolled["real_block"] - rolled["simulated_block"]).mean(axis=(0, 1))
+    apart_mm = {
+        name: 1e3 * np.abs(rolled[f"real.figure.{name}"] - rolled[f"simulated.figure.{name}"]).mean() for name in "xy"
+    }
     found = load_calibration(workspace.calibration_dir(iteration)).vector()
     off = (scenario.space.to_coordinates(found) - scenario.space.to_coordinates(truth)) / scenario.space.prior_std
     recording = read_session(workspace.session_dir(iteration))
@@ -123,10 +125,10 @@ def _figures(workspace: Workspace, config: LoopConfig, iteration: int) -> dict[s
     return {
         "kl_x": metrics["kl_x"],
         "kl_y": metrics["kl_y"],
-        "error_x_mm": apart_mm[0],
-        "error_y_mm": apart_mm[1],
-        "turn_error_rad": metrics["orientation_gap_before"],
-        "success": float(np.mean([recorded(session).success.mean() for session in sessions])),
+        "error_x_mm": apart_mm["x"],
+        "error_y_mm": apart_mm["y"],
+        "turn_error_rad": metrics["channel_gaps"]["block_orientation"]["before"],
+        "success": float(np.mean([recorded(scenario, session).success.mean() for session in sessions])),
         "parameter_error": float(np.sqrt(np.mean(off**2))),
         "information": float(np.mean(told)),
     }
@@ -140,7 +142,7 @@ def _further_sessions(workspace: Workspace, config: LoopConfig, scenario: Scenar
         CollectionPlan("further", episodes, derive_seed(seed, iteration, "benchmark", number))
         for number in range(FURTHER_SESSIONS)
     ]
-    return [Twin(scenario, seed).collect(policy, plan, ignore) for plan in plans]
+    return [StandIn(scenario, seed).collect(policy, plan, ignore) for plan in plans]
 
 
 def _stacked(campaigns: list[list[dict[str, Figure]]]) -> dict[str, np.ndarray]:

@@ -1,31 +1,22 @@
-"""A learned simulator of contact: identified, taught, judged, and used for its gradients.
+"""A learned simulator of contact, as a campaign of the pipeline gnn makes it: judged, and used for its gradients.
 
-    identification_improvement        Eq. (1) on unseen trajectories: 1 - identified / defaults, mean of stand-ins
-    evaluations_per_minute            parameter sets that the identification tries
-    position_error_mm, rotation_error_deg   after 28 frames of unseen pushes, against the teacher
-    ..._fignet                        the same of the FIGNet architecture
-    training_cpu_s, ..._fignet        what their trainings took; of the run that made the folder, see --network
-    varied_*                          unseen boxes and prisms of other sizes and masses; shares of a body's side
-    ten_cubes_*                       one cube strikes ten, after 60 frames; such a scene was never trained on
-    laws_*                            a network that is told contact laws, on pushes under laws of their own each
-    stand_in_<figure>_<simulator>     against 14 test trajectories of each stand-in, as recorded, mean over stand-ins:
-                                      error is Eq. (1); ..._<seed> is one stand-in
-    left_out_error_<percent>          Eq. (1) on trajectories left out of fine-tuning, weights that far on their way;
-                                      fine_tuning_share is what was chosen by it
-    from_first_frame_*                the scenario's metrics from recorded first frames: C, MJX, network
+    <metric>_nominal, _teacher, _network, _fine_tuned   the scenario's metrics on 14 unseen pushes, mean of stand-ins;
+                                      ..._<seed> is one stand-in
+    chosen_<seed>, cpu_s              which network was kept, and what data, training and fine-tuning took
+    <metric>_network_fignet ...       the same of the FIGNet architecture, on the same trajectories
+    <metric>_augmented                a network without a teacher: three recordings under many headings, as many steps
+    <metric>_mjx                      MJX with the teacher's numbers
+    <metric>_start_as_recorded, _start_fitted   the teacher, from starts of either kind
     gradient*                         of where the struck cube is after 20 frames, against central differences
-    push_*                            10 gradient steps from 10 starts to each of 2 targets, carried out by the teacher
+    push_*                            10 gradient steps from 10 starts to each of 2 targets, carried out by MuJoCo
     policy_*                          a chain of three cubes; learnt by gradients, and from rewards alone
     toss_*                            real tosses of a cube that nothing was fitted to
-    speed_ratio_mujoco_over_network   64 scenes of eleven cubes, 30 frames: wall time of MuJoCo, two threads, over it
-    real_time_factor_*                simulated over wall time, one scene
+    speed_ratio_mujoco_over_network   64 scenes of two cubes, 30 frames: wall time of MuJoCo, two threads, over it
+    real_time_factor                  simulated over wall time, one scene
 
 Reality is a stand-in, simulated with contact laws that MuJoCo's parameters cannot express; without `--quick` three of
-them that no method was written with. A network is taught by a teacher with usual contacts first, then that contact laws
-differ. It is told the law that was identified on a stand-in (`told`), trained shortly by that teacher (`carried_over`),
-and fine-tuned on the three trajectories as far as leaving out each of them allows (`fine_tuned`). `augmented` never had
-a teacher: the three trajectories, turned, are all it saw. `--network DIR` keeps networks and figures in a folder: a run
-that was stopped goes on there.
+them that no method was written with. `--network DIR` keeps networks and figures in a folder: a run that was stopped
+goes on there. `--quick` trains nothing that is worth judging; its figures show that everything runs.
 """
 
 from __future__ import annotations
@@ -35,18 +26,24 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import torch
 from _common import Figure, kept, run
-from _gnn_accuracy import fignet_on_teacher, laws_on_teachers, on_teacher
-from _gnn_networks import identified, reality, seeds, taught
-from _gnn_reality import from_first_frame, on_realities
+from _gnn_stand_ins import by_augmentation, by_fignet, by_mjx, on_stand_ins, starts
 from _gnn_tosses import tosses
 from _gnn_use import gradients, policy, pushes, speed
 
-from rsr.scenarios.two_cubes import ContactParameters
-
-Part = Callable[[Path, bool], dict[str, Figure]]
+PARTS: dict[str, Callable[[Path, bool], dict[str, Figure]]] = {
+    "stand_ins": on_stand_ins,
+    "starts": starts,
+    "gradients": gradients,
+    "pushes": pushes,
+    "policy": policy,
+    "speed": speed,
+    "tosses": lambda folder, quick: tosses(folder / "tosses", quick),
+    "augmentation": by_augmentation,
+    "fignet": by_fignet,
+    "mjx": by_mjx,
+}
 
 
 def measure(quick: bool, network: Path | None) -> dict[str, Figure]:
@@ -54,38 +51,9 @@ def measure(quick: bool, network: Path | None) -> dict[str, Figure]:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) if network is None else network
         figures: dict[str, Figure] = {}
-        for name in PARTS:
-            figures |= kept(folder / "figures", name, partial(PARTS[name], folder, quick))
+        for name, part in PARTS.items():
+            figures |= kept(folder / "figures", name, partial(part, folder, quick))
         return figures
-
-
-def identification(folder: Path, quick: bool) -> dict[str, Figure]:
-    figures: dict[str, Figure] = {}
-    for real in map(reality, seeds(quick)):
-        contact, rate = identified(folder, real, quick)
-        before, after = real.judge.mean(ContactParameters()), real.judge.mean(contact)
-        figures |= {f"identification_improvement_{real.seed}": 1 - after / before, "evaluations_per_minute": rate}
-    improvements = [value for name, value in figures.items() if name.startswith("identification")]
-    return figures | {"identification_improvement": float(np.mean(improvements))}
-
-
-def _with_network(use: Callable[..., dict[str, Figure]]) -> Part:
-    return lambda folder, quick: use(taught("impulse", folder, quick)[0], quick)
-
-
-PARTS: dict[str, Part] = {
-    "identification": identification,
-    "teacher": on_teacher,
-    "laws": laws_on_teachers,
-    "stand_in": on_realities,
-    "gradients": _with_network(gradients),
-    "pushes": _with_network(pushes),
-    "policy": _with_network(policy),
-    "speed": _with_network(speed),
-    "tosses": lambda folder, quick: tosses(folder / "tosses", quick),
-    "fignet": fignet_on_teacher,
-    "mjx": from_first_frame,
-}
 
 
 if __name__ == "__main__":

@@ -19,7 +19,8 @@ import numpy as np
 from _common import Figure, median_seconds, run
 from scipy.spatial.distance import cdist
 
-from rsr.infogap import Metric, Transport, fit_infogap, saturating, w_of_added_batch, w_of_added_sample
+from rsr.infogap import GroundMetric, Transport, fit_infogap, saturating, w_of_added_batch
+from tests.infogap.exact_transport import w_of_added_sample
 
 # POT imports every tensor library it finds, which takes seconds; its linear program needs none of them.
 for _backend in ("PYTORCH", "JAX", "TENSORFLOW", "CUPY"):
@@ -57,7 +58,7 @@ def measure(quick: bool) -> dict[str, Figure]:
     }
 
 
-def emd2(added: np.ndarray, reference: np.ndarray, metric: Metric, order: int = 1) -> float:
+def emd2(added: np.ndarray, reference: np.ndarray, metric: GroundMetric, order: int = 1) -> float:
     """Solve the transport problem between the reference and itself with a sample, or several, added: W^order."""
     here, there = metric.embed(reference), metric.embed(np.vstack([reference, added]))
     cost = cdist(here, there)
@@ -72,7 +73,11 @@ def largest_errors(rng: np.random.Generator, sizes: tuple[int, ...]) -> tuple[fl
     exact_errors, float32_errors = [], []
     for size in sizes:
         for columns in (1, 4, 12, 20):
-            for make_metric in (lambda _: Metric(), lambda _: Metric(clip=3.0), lambda data: saturating(data)):
+            for make_metric in (
+                lambda _: GroundMetric(),
+                lambda _: GroundMetric(clip=3.0),
+                lambda data: saturating(data),
+            ):
                 reference, samples = rng.normal(size=(size, columns)), 2 * rng.normal(size=(7, columns))
                 metric = make_metric(reference)
                 exact_errors += exact_errors_of(samples, reference, metric)
@@ -82,7 +87,7 @@ def largest_errors(rng: np.random.Generator, sizes: tuple[int, ...]) -> tuple[fl
     return max(exact_errors), max(float32_errors)
 
 
-def exact_errors_of(samples: np.ndarray, reference: np.ndarray, metric: Metric) -> list[float]:
+def exact_errors_of(samples: np.ndarray, reference: np.ndarray, metric: GroundMetric) -> list[float]:
     """Relative errors of W1 and W2^2 of one added sample, and of all of them as a batch."""
     errors = []
     for order in (1, 2):

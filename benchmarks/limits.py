@@ -1,104 +1,263 @@
-"""What a policy does that is paid for InfoGap alone: how fast its fingertip moves, and how far the block gets.
+"""What a policy does that is paid for breaking limits, whatever it commands: 0 violations.
 
-    max_tip_speed_m_s      fastest movement of the fingertip itself, in any physics step of any copy
-    tip_speed_limit_m_s    what it may not exceed
-    max_block_distance_m   farthest that a block came from the middle of the workspace
-    workspace_radius_m     what it may not exceed
-    violations             physics steps in which one of the two was exceeded
+    violations               of all worlds together
+    KIND_violations          commands beyond a limit that an arm of two joints was sent, by position, velocity or torque
+    KIND_cut                 share of the commands in training that were cut: it did try
+    KIND_recorded_cut        the same on the stand-in, under the safety envelope
+    KIND_overshoot_m         farthest that the tool itself came out of its box on the stand-in: what moves has mass
+    max_tip_speed_m_s        of `push_cube` and `push_t`: fastest movement of the fingertip, in any physics step
+    tip_speed_limit_m_s      what it may not exceed
+    max_block_distance_m     farthest that a block came from the middle of the workspace
+    workspace_radius_m       what it may not exceed
 
-PPO from scratch, no task reward, `--steps` environment steps in each of four worlds: push_cube and push_t, with nominal
-friction and with that of a polished table (0.05), over which blocks slide ten times as far.
+PPO from scratch, `--steps` environment steps in each world. The arm is paid for taking its tool out of a box and into a
+keep-out, and for speed; then it is recorded on its stand-in, where one action in fifty is no number. What was sent is
+judged by MuJoCo's own kinematics. The pushing arm is paid for getting the block far away, with nominal friction and
+with that of a polished table (0.05), over which blocks slide ten times as far.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
+import mujoco
 import numpy as np
 import torch
 from _common import Figure, run
-from environments import sample_reward
+from _two_joint_arm import two_joint_arm
 
-from rsr.policies.novelty import bonus_of
-from rsr.policies.training import PPOSettings, make_learner
-from rsr.policies.vec_env import PushVecEnv
-from rsr.scenarios import Scenario, load_scenario, task_of
-from rsr.scenarios.pushing import kinematics
-from rsr.scenarios.pushing.arm import CENTRE_M
+from rsr.environments.vector import TaskVecEnv
+from rsr.policies import Policy
+from rsr.policies.ppo import PPOSettings
+from rsr.policies.training import make_learner
+from rsr.progress import ignore
+from rsr.realities import CollectionPlan, StandIn
+from rsr.scenarios import Channels, Scenario, load_scenario
+from rsr.scenarios.built_in.pushing import kinematics
+from rsr.scenarios.built_in.pushing.arm import CENTRE_M
+from rsr.scenarios.limits import CommandLimits, Cut
+from rsr.sessions import Session
 
 TIP_SPEED_LIMIT_M_S = 0.60
 WORKSPACE_RADIUS_M = 0.50
 POLISHED = 0.05
-QUICK_STEPS = 20_000
+QUICK_STEPS = 10_000
+ROUNDING = 1e-9
+INSIDE = {"box_lower": [0.2, -0.3, 0.0], "box_upper": [0.5, 0.3, 0.2]}
+KEEP_OUT = {"box_lower": [0.25, 0.15, 0.0], "box_upper": [0.35, 0.25, 0.2]}
+SITE_SPEED_M_S = 0.5
+LIMITS: dict[str, dict[str, float]] = {
+    "position": {"command_rate": 1.5, "command_acceleration": 20.0},
+    "velocity": {"command_rate": 20.0, "command_acceleration": 600.0},
+    "torque": {"command_rate": 60.0},
+}
 
 
 def measure(quick: bool, steps: int) -> dict[str, Figure]:
     """Train in each world and report the worst of all."""
     steps = min(steps, QUICK_STEPS) if quick else steps
-    watches = {}
-    for name in ("push_cube", "push_t"):
-        scenario = load_scenario(name)
-        watches[name] = watched_training(scenario, scenario.space.nominal, steps)
-        slippery = scenario.space.vector({"table_friction": POLISHED})
-        watches[f"{name}_polished"] = watched_training(scenario, slippery, steps)
-    details = {f"{name}_{key}": value for name, watch in watches.items() for key, value in watch.figures.items()}
+    torch.set_num_threads(1)
+    arms = {kind: commanded_arm(kind, steps) for kind in LIMITS}
+    watches = [pushing(name, parameters, steps) for name in ("push_cube", "push_t") for parameters in ({}, SLIPPERY)]
+    figures = {f"{kind}_{name}": value for kind, found in arms.items() for name, value in found.items()}
+    pushed = sum(watch.violations for watch in watches)
     return {
-        "max_tip_speed_m_s": max(watch.tip_speed_m_s for watch in watches.values()),
+        "violations": pushed + sum(int(found["violations"]) for found in arms.values()),
+        **figures,
+        "max_tip_speed_m_s": max(watch.tip_speed_m_s for watch in watches),
         "tip_speed_limit_m_s": TIP_SPEED_LIMIT_M_S,
-        "max_block_distance_m": max(watch.block_distance_m for watch in watches.values()),
+        "max_block_distance_m": max(watch.block_distance_m for watch in watches),
         "workspace_radius_m": WORKSPACE_RADIUS_M,
-        "violations": sum(watch.violations for watch in watches.values()),
         "train_steps": steps,
-        **details,
     }
 
 
+# An arm of two joints, by each kind of command.
+
+
+def commanded_arm(kind: str, steps: int) -> dict[str, float]:
+    """Train for breaking limits, then record on the stand-in."""
+    with tempfile.TemporaryDirectory() as folder:
+        site = {"inside": INSIDE, "keep_out": [KEEP_OUT]} | ({} if kind == "torque" else {"speed": SITE_SPEED_M_S})
+        scenario = two_joint_arm(Path(folder), kind, limits={**LIMITS[kind], "sites": {"tool": site}})
+        envs = TaskVecEnv(scenario, scenario.space.nominal, PPOSettings(steps).copies, seed=0)
+        judge = Judge(scenario, kind)
+        envs.world.limits = watched = Watched(envs.world.limits, judge)
+        envs.world.task = replace(envs.task, reward=out_of_bounds, potential=None)
+        learner = make_learner(envs, PPOSettings(steps), seed=0)
+        learner.model.learn(steps)
+        envs.close()
+        policy = Faltering(learner.policy(envs.task, {}))
+        plan = CollectionPlan("session-001", max(10, steps // 600), seed=0)
+        session = StandIn(scenario, seed=1).collect(policy, plan, ignore)
+        judge_session(judge, session, scenario)
+        return {
+            "violations": judge.violations,
+            "cut": watched.cut / watched.sent,
+            "recorded_cut": float(np.mean([episode["clipped"] > 0 for episode in session.episodes])),
+            "overshoot_m": max(float(trespass(judge.places(e["joint_position"])).max()) for e in session.episodes),
+        }
+
+
+def out_of_bounds(channels: Channels) -> np.ndarray:
+    """Pay for the tool's way out of its box and into its keep-out, and for speed."""
+    tool = channels["tool_position"]
+    places = np.concatenate([tool, np.full((*tool.shape[:-1], 1), 0.1)], axis=-1)
+    to_keep_out = np.linalg.norm(tool - np.mean([KEEP_OUT["box_lower"], KEEP_OUT["box_upper"]], axis=0)[:2], axis=-1)
+    speed = np.abs(channels["velocity:joint_position"]).mean(axis=-1)
+    return 10.0 * trespass(places) - to_keep_out + 0.3 * speed
+
+
+def trespass(places: np.ndarray) -> np.ndarray:
+    """How far places [..., 3] are out of the box, or in the keep-out, m."""
+    out = np.maximum(INSIDE["box_lower"] - places, places - np.array(INSIDE["box_upper"])).max(axis=-1)
+    deep = np.minimum(places - np.array(KEEP_OUT["box_lower"]), KEEP_OUT["box_upper"] - places).min(axis=-1)
+    return np.maximum(np.maximum(out, deep), 0.0)
+
+
+@dataclass
+class Judge:
+    """Counts commands that no limit allows; knows what the limits should be, not how they are computed."""
+
+    scenario: Scenario
+    kind: str
+    violations: int = 0
+
+    def look(self, sent: np.ndarray, previous: np.ndarray, joints: np.ndarray) -> None:
+        """Judge commands [B, 2] that were sent after the previous ones, with the joints there [B, 2]."""
+        model, dt_s = self.scenario.base_model, self.scenario.control_dt_s
+        ranges = model.jnt_range if self.kind == "position" else model.actuator_ctrlrange
+        bad = ((sent < ranges[:, 0] - ROUNDING) | (sent > ranges[:, 1] + ROUNDING)).any(axis=1)
+        safe = previous if self.kind == "position" else np.zeros_like(sent)
+        # Coming nearer to the safe command is free: it is how a robot is held.
+        nearer = np.abs(sent - safe) <= np.abs(previous - safe)
+        bad |= ((np.abs(sent - previous) > LIMITS[self.kind]["command_rate"] * dt_s + ROUNDING) & ~nearer).any(axis=1)
+        bad |= self._misplaced(sent, joints) & (sent != safe).any(axis=1)
+        if self.kind != "torque":
+            start = previous if self.kind == "position" else joints
+            moved_m = np.linalg.norm(self.places(self._reached(sent, joints)) - self.places(start), axis=1)
+            bad |= moved_m > SITE_SPEED_M_S * dt_s + ROUNDING
+        self.violations += int(bad.sum())
+
+    def look_at_growth(self, sent: np.ndarray) -> None:
+        """Judge how fast commands [T, 2] of one episode gather speed."""
+        growth = LIMITS[self.kind].get("command_acceleration", np.inf) * self.scenario.control_dt_s**2
+        change = np.abs(np.diff(sent, axis=0))
+        nearer = np.zeros_like(change, bool) if self.kind == "position" else np.diff(np.abs(sent), axis=0) <= 0
+        self.violations += int(((change[1:] > change[:-1] + growth + ROUNDING) & ~nearer[1:]).any(axis=1).sum())
+
+    def places(self, joints: np.ndarray) -> np.ndarray:
+        """Where the tool is [B, 3], by `mj_kinematics`."""
+        data = mujoco.MjData(self.scenario.base_model)
+        return np.array([self._place(data, row) for row in joints])
+
+    def _place(self, data: mujoco.MjData, joints: np.ndarray) -> np.ndarray:
+        data.qpos[:] = joints
+        mujoco.mj_kinematics(self.scenario.base_model, data)
+        return data.site_xpos[0].copy()
+
+    def _reached(self, sent: np.ndarray, joints: np.ndarray) -> np.ndarray:
+        reached = {"position": sent, "velocity": joints + self.scenario.control_dt_s * sent, "torque": joints}
+        return reached[self.kind]
+
+    def _misplaced(self, sent: np.ndarray, joints: np.ndarray) -> np.ndarray:
+        """True [B] where the tool is led to where it may not be, and not on its way back."""
+        off = trespass(self.places(self._reached(sent, joints)))
+        back = off < trespass(self.places(joints)) if self.kind == "velocity" else np.zeros(len(sent), bool)
+        return (off > ROUNDING) & ~back
+
+
+@dataclass
+class Watched:
+    """Limits whose every decision is judged."""
+
+    limits: CommandLimits
+    judge: Judge
+    sent: int = 0
+    cut: int = 0
+    words: Mapping[str, str] = field(default_factory=dict)
+
+    def allowed(self, wanted: np.ndarray, previous: np.ndarray, channels: Channels, dt_s: float) -> np.ndarray:
+        sent = self.limits.allowed(wanted, previous, channels, dt_s)
+        self.judge.look(sent, previous, channels["joint_position"])
+        self.sent += len(sent)
+        self.cut += int((sent != wanted).any(axis=1).sum())
+        return sent
+
+    def cuts(self, previous: np.ndarray, before: np.ndarray, channels: Channels, dt_s: float) -> Iterator[Cut]:
+        return self.limits.cuts(previous, before, channels, dt_s)
+
+    def holds(self, sent: np.ndarray, channels: Channels) -> dict[str, np.ndarray]:
+        return self.limits.holds(sent, channels)
+
+    def lost(self, channels: Channels) -> np.ndarray:
+        return self.limits.lost(channels)
+
+    def safe(self, previous: np.ndarray) -> np.ndarray:
+        return self.limits.safe(previous)
+
+    def stated(self) -> dict[str, float]:
+        return self.limits.stated()
+
+
+class Faltering:
+    """A policy of which one action in fifty is no number."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy, self._rng = policy, np.random.default_rng(0)
+
+    def act(self, observation: np.ndarray) -> np.ndarray:
+        action = np.array(self._policy.act(observation), float)
+        action[self._rng.uniform(size=len(action)) < 0.02] = np.nan
+        return action
+
+
+def judge_session(judge: Judge, session: Session, scenario: Scenario) -> None:
+    """Judge what was sent in a recording."""
+    for episode in session.episodes:
+        sent, joints = scenario.commands(episode), episode["joint_position"][1:-1]
+        judge.look(sent[1:], sent[:-1], joints)
+        judge.look_at_growth(sent)
+
+
+# The pushing arm, whose limits are its own.
+
+SLIPPERY = {"table_friction": POLISHED}
+
+
+@dataclass
 class Watch:
-    """Looks at every physics step of every copy while the bonus is asked for."""
+    """Looks at every physics step of every copy while the reward is asked for."""
 
-    def __init__(self, envs: PushVecEnv) -> None:
-        self._envs = envs
-        self.tip_speed_m_s = self.block_distance_m = 0.0
-        self.violations = 0
+    envs: TaskVecEnv
+    tip_speed_m_s: float = 0.0
+    block_distance_m: float = 0.0
+    violations: int = 0
 
-    def look(self) -> None:
-        """Take note of what the last control step went through."""
-        states = self._envs.world.passed
+    def paid(self, channels: Channels) -> np.ndarray:
+        """Pay for the distance of the block, and take note of what the last control step went through."""
+        states = self.envs.world.passed
         tip_speed = tip_speeds_m_s(states)
         distance = np.linalg.norm(states[..., :2] - CENTRE_M, axis=-1)
         self.tip_speed_m_s = max(self.tip_speed_m_s, float(tip_speed.max()))
         self.block_distance_m = max(self.block_distance_m, float(distance.max()))
         self.violations += int(((tip_speed > TIP_SPEED_LIMIT_M_S) | (distance > WORKSPACE_RADIUS_M)).sum())
-
-    @property
-    def figures(self) -> dict[str, float]:
-        """What the report has of each world."""
-        return {"tip_speed_m_s": self.tip_speed_m_s, "block_distance_m": self.block_distance_m}
+        to_block = np.linalg.norm((channels["tip_position"] - channels["block_position"])[..., :2], axis=-1)
+        return 10.0 * np.linalg.norm(channels["block_position"][..., :2] - CENTRE_M, axis=-1) - to_block
 
 
-def watched_training(scenario: Scenario, params: np.ndarray, steps: int) -> Watch:
-    """Train for InfoGap alone, and watch."""
-    task = task_of(scenario)
-    pay = bonus_of(sample_reward(scenario), task)
-    settings = PPOSettings(steps)
-    envs = PushVecEnv(scenario, params, settings.copies, seed=0)
+def pushing(name: str, parameters: Mapping[str, float], steps: int) -> Watch:
+    """Train for flinging the block away, and watch."""
+    scenario = load_scenario(name)
+    envs = TaskVecEnv(scenario, scenario.space.vector(parameters), PPOSettings(steps).copies, seed=0)
     watch = Watch(envs)
-
-    def bonus(observation: np.ndarray, action: np.ndarray, after: np.ndarray) -> np.ndarray:
-        watch.look()
-        return pay(observation, action, after)
-
-    envs.bonus = bonus
-    torch.set_num_threads(1)
-    envs.world.task = replace(task, reward=nothing, potential=None)
-    make_learner(envs, settings, seed=0).model.learn(steps)
+    envs.world.task = replace(envs.task, reward=watch.paid, potential=None)
+    make_learner(envs, PPOSettings(steps), seed=0).model.learn(steps)
     envs.close()
     return watch
-
-
-def nothing(tip: np.ndarray, block: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """The task's reward, where InfoGap alone is paid."""
-    return np.zeros(len(tip))
 
 
 def tip_speeds_m_s(states: np.ndarray) -> np.ndarray:
@@ -108,4 +267,4 @@ def tip_speeds_m_s(states: np.ndarray) -> np.ndarray:
 
 
 if __name__ == "__main__":
-    run(measure, __doc__, steps=300_000)
+    run(measure, __doc__ or "", steps=300_000)

@@ -33,19 +33,21 @@ def measure(quick: bool, seeds: int) -> dict[str, Figure]:
     iterations, chosen = (1, [1]) if quick else (_ITERATIONS, list(range(1, seeds + 1)))
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(os.environ.get("BENCHMARK_WORKSPACES", temporary))
-        each = {seed: _figures(_loop(folder / f"twin-{seed}", seed, iterations)) for seed in chosen}
+        each = {seed: _figures(_loop(folder / f"stand-in-{seed}", seed, iterations)) for seed in chosen}
     worst: dict[str, Figure] = {
         f"{name}_least": min(float(figures[name]) for figures in each.values())
         for name in ("kl_x_fall", "kl_y_fall", "gap_fall", "success_last")
     }
     worst["success_first_most"] = max(float(figures["success_first"]) for figures in each.values())
     worst["success_difference_most"] = max(abs(float(figures["success_difference"])) for figures in each.values())
-    return worst | {f"twin_{seed}_{name}": value for seed, figures in each.items() for name, value in figures.items()}
+    return worst | {
+        f"stand_in_{seed}_{name}": value for seed, figures in each.items() for name, value in figures.items()
+    }
 
 
 def _loop(root: Path, seed: int, iterations: int) -> list[dict[str, Any]]:
-    command = [sys.executable, "-m", "flows.rsr_loop", "--workspace", str(root), "--iterations", str(iterations)]
-    subprocess.run([*command, "--twin-seed", str(seed)], cwd=_PROJECT, check=True)
+    command = [sys.executable, "-m", "rsr_flows.rsr_loop", "--workspace", str(root), "--iterations", str(iterations)]
+    subprocess.run([*command, "--scenario", "push_cube", "--stand-in-seed", str(seed)], cwd=_PROJECT, check=True)
     return read_rows(Workspace(root))
 
 

@@ -34,9 +34,9 @@ from pathlib import Path
 from rsr.config import LoopConfig, dump_config
 from rsr.files import write_json
 from rsr.progress import ignore
-from rsr.steps import run_step
+from rsr.pipelines import run_step
 from rsr.workspace import Workspace
-from tasks.campaign import load_table
+from rsr_tasks.campaign import load_table
 root, table, iterations = Path(sys.argv[1]), load_table(sys.argv[2]), int(sys.argv[3])
 dump_config(LoopConfig(), root / "params.yaml")
 write_json(root / "iterations.json", {"chain": {}})
@@ -48,16 +48,16 @@ for iteration in range(iterations + 1):
         run_step(workspace, name, iteration, ignore, table)
 """
 
-_FLOW = "import sys; from flows._command import main; sys.exit(main(sys.argv[3:], table=sys.argv[2]))"
+_FLOW = "import sys; from rsr_flows._command import main; sys.exit(main(sys.argv[3:], table=sys.argv[2]))"
 
 
 def measure(quick: bool) -> dict[str, Figure]:
     """Run both, and once more the flow that finds nothing to do."""
-    table = "toy:TABLE" if quick else "rsr.steps:TABLE"
+    table = "toy:TABLE" if quick else "rsr.pipelines:TABLE"
     with tempfile.TemporaryDirectory() as folder:
         bare, flow = Path(folder) / "bare", Path(folder) / "flow"
         bare.mkdir()
-        options = ("--workspace", str(flow), "--iterations", str(_ITERATIONS))
+        options = ("--workspace", str(flow), "--scenario", "push_cube", "--iterations", str(_ITERATIONS))
         bare_s, bare_cpu_s = _timed(_BARE, bare, table, str(_ITERATIONS))
         flow_s, flow_cpu_s = _timed(_FLOW, flow, table, *options)
         again_s, _ = _timed(_FLOW, flow, table, *options)

@@ -5,7 +5,7 @@
     error_fresh       the same after eight episodes of the same kinds, drawn without looking
     error_repeated    the same after eight recorded episodes again
     error_before      before any of these
-    nats_*            0.5 log det of the posterior covariance before over after: what the fit believes it gained
+    nats_*            0.5 log det of the posterior covariance before over after: the fit's own information gain
     seeds, cpu_seconds
 
 push_cube; reality is the simulator itself with other parameters and noisy sensors, so the model is right and only what

@@ -20,7 +20,7 @@ import numpy as np
 from _common import Figure, run
 
 from rsr.calibration import calibrator, start_prior
-from rsr.calibration.evidence import split
+from rsr.calibration.problem.held_out import split
 from rsr.config import TuneConfig
 from rsr.progress import ignore
 from rsr.randomness import generator
@@ -47,7 +47,7 @@ def measure(quick: bool, tosses: int = 1, pendulum: int = 1) -> dict[str, Figure
 
 
 def toss_figures(seeds: tuple[int, ...]) -> dict[str, Figure]:
-    scenario, session = load_scenario("cube_toss"), read_contactnets(_shared("contactnets_cube_tosses.parquet"))
+    scenario, session = load_scenario("cube_toss"), read_contactnets(shared("contactnets_cube_tosses.parquet"))
     figures: dict[str, Figure] = {}
     for count in COUNTS:
         found = [judged(scenario, session, count, seed, ("free_flight", "first")) for seed in seeds]
@@ -57,7 +57,7 @@ def toss_figures(seeds: tuple[int, ...]) -> dict[str, Figure]:
 
 
 def pendulum_figures(splits: tuple[tuple[int, ...], ...]) -> dict[str, Figure]:
-    scenario, session = load_scenario("double_pendulum"), read_double_pendulum(_shared("double_pendulum.parquet"))
+    scenario, session = load_scenario("double_pendulum"), read_double_pendulum(shared("double_pendulum.parquet"))
     figures: dict[str, Figure] = {}
     for runs in splits:
         found = judged(scenario, session, len(runs), seed_of(scenario, session, runs), ("windows",))
@@ -89,7 +89,8 @@ def seed_of(scenario: Scenario, session: Session, runs: tuple[int, ...]) -> int:
     return seed
 
 
-def _shared(name: str) -> Path:
+def shared(name: str) -> Path:
+    """A file of real recordings, which the repository does not carry."""
     beside = Path(__file__).resolve().parents[2] / "shared" / "data"
     return Path(os.environ.get("RSR_SHARED_DATA", beside)) / name
 

@@ -1,4 +1,4 @@
-"""Are intervals and verdicts of a calibration to be believed? Recovery of known parameters from wrong starts.
+"""Coverage of a calibration's intervals and verdicts: recovery of known parameters from wrong priors.
 
 push_cube recordings with the scenario's sensor noise, made by simulators whose parameters are drawn at random. Each
 recording is fitted from five starts: priors whose mean is off by a factor 3 in every parameter (a third or three times,
@@ -6,8 +6,8 @@ by chance; a delay by 60 ms), and only as sure of it as the scenario's own prior
 
 - identified_inside: share of the parameters called *identified* whose truth lies inside the 95 % interval.
 - identified: how many were called so, of `parameters`.
-- false_identified: how often a parameter that the recording cannot tell is called *identified*: in `untouched_runs`
-  runs the arm moves, but never touches the cube, so nothing tells friction, mass and contact softness.
+- false_identified: how often a parameter that is not observable is called *identified*: in `untouched_runs`
+  runs the arm moves, but never touches the cube, which gives no information on friction, mass and contact softness.
 
 Fits are those of the default method; with --quick, shorter and fewer. `--first` and `--recordings` make parts of it, to
 run side by side.
@@ -22,10 +22,11 @@ from _common import Figure, run
 
 from rsr.calibration import Calibration, Effort, Prior, calibrator
 from rsr.config import TuneConfig
-from rsr.policies import World, tool_plane
+from rsr.environments import World
 from rsr.progress import ignore
 from rsr.randomness import generator
 from rsr.scenarios import Scenario, load_scenario, task_of
+from rsr.scenarios.built_in.pushing import tool_plane
 from rsr.sessions import Card, Episode, Session
 
 STARTS = 5
@@ -139,14 +140,14 @@ class _Prodder:
 
 def recorded(scenario: Scenario, truth: np.ndarray, rng: np.random.Generator, touches: bool) -> Session:
     """Episodes in a simulator with known parameters, measured with the scenario's sensor noise."""
-    starts = task_of(scenario).sample_starts(rng, EPISODES)
+    starts = task_of(scenario).reset(rng, EPISODES)
     prodder, states, sent = _Prodder(EPISODES, touches, rng), [], []
     with World.simulated(scenario, truth, EPISODES) as world:
         world.place(np.arange(EPISODES), starts)
         for step in range(STEPS):
             states.append(world.states.copy())
             world.step(prodder.act(world.observation(), step))
-            sent.append(world.setpoint.copy())
+            sent.append(world.command.copy())
         states.append(world.states.copy())
     return _session(scenario, np.stack(states, axis=1), np.stack([*sent, sent[-1]], axis=1), rng)
 
@@ -164,7 +165,7 @@ def _session(scenario: Scenario, states: np.ndarray, sent: np.ndarray, rng: np.r
         )
         for i in range(len(states))
     )
-    card = Card("session-001", scenario.name, "twin", simulated=True, control_dt_s=scenario.control_dt_s)
+    card = Card("session-001", scenario.name, "stand_in", simulated=True, control_dt_s=scenario.control_dt_s)
     return Session(card, scenario.channels, episodes)
 
 

@@ -1,8 +1,8 @@
 """What spreading work costs, and where it stops paying: fan-outs of jobs of known length, and a model fitted to them.
 
 A job is a sleep: it takes its time on any machine, busy or not, so that what is above it is the machinery's. Server and
-Dask's workers run before the clock starts; `*_start_s` says what that took. A time is that of `tasks.fan_out.fan_out`,
-from the call to the last result.
+Dask's workers run before the clock starts; `*_start_s` says what that took. A time is that of
+`rsr_tasks.fan_out.fan_out`, from the call to the last result.
 
     dask_efficiency                   200 jobs of half a second on two Dask workers: their time over the time taken, in
                                       as many Prefect tasks as `fan_out` makes of them by itself

@@ -1,4 +1,4 @@
-"""Learn how residuals of base models vary: the numbers in `rsr/clash/prior.py`, from the tuning stand-ins alone.
+"""Learn how residuals of base models vary: the numbers in `rsr/learned/clash/residual.py`, from tuning stand-ins alone.
 
 For every stand-in, shape and base model (surrogate, analytic law), fitted to ten strikes, what is left over on those
 and on others is one draw of the process. The numbers that make the others most likely, given the ten, are found by
@@ -20,16 +20,15 @@ from _common import Figure, run
 from clash_sequence import distilled
 from torch import Tensor
 
-from rsr.clash import Surrogate, fit_sliding
-from rsr.clash.bases import Base, surrogate_base
-from rsr.clash.frame import MIRROR, to_contact
-from rsr.clash.identification import identify
-from rsr.clash.law import fit_law
-from rsr.clash.prior import PRIOR, Prior
-from rsr.clash.residual import Seen, seen
+from rsr.learned.clash import Surrogate, fit_sliding
+from rsr.learned.clash.adaptation import identify
+from rsr.learned.clash.frame import MIRROR, to_contact
+from rsr.learned.clash.law import fit_law
+from rsr.learned.clash.prediction import BaseModel, surrogate_base
+from rsr.learned.clash.residual import PRIOR, ObservedStrikes, ResidualPrior, observe
 from rsr.progress import bar
 from rsr.realities.strikes import TUNING_SEEDS, StrikeStandIn
-from rsr.scenarios.strike import SHAPES, RecordedStrikes, Shape, load_shape
+from rsr.scenarios.built_in.strike import SHAPES, RecordedStrikes, Shape, load_shape
 
 FITTED, DRAWS, OTHERS = 10, 3, 16
 RATE = 0.08
@@ -44,7 +43,7 @@ def measure(quick: bool, steps: int, pairs: int) -> dict[str, Figure]:
     if quick:
         steps, pairs = 3, 2000
     torch.set_num_threads(1)
-    draws: list[tuple[Seen, np.ndarray]] = []
+    draws: list[tuple[ObservedStrikes, np.ndarray]] = []
     for name in shapes:
         shape = load_shape(name)
         surrogate = distilled(shape, pairs)
@@ -61,7 +60,7 @@ def measure(quick: bool, steps: int, pairs: int) -> dict[str, Figure]:
     return figures
 
 
-def leftovers(shape: Shape, surrogate: Surrogate, seed: int) -> Iterator[tuple[Seen, np.ndarray]]:
+def leftovers(shape: Shape, surrogate: Surrogate, seed: int) -> Iterator[tuple[ObservedStrikes, np.ndarray]]:
     """Ten strikes and others, with what base models that were fitted to the ten leave over, [N, 3]."""
     recorded = StrikeStandIn(shape, seed).record(DRAWS * FITTED + 10 * OTHERS)
     for draw in range(DRAWS):
@@ -71,24 +70,24 @@ def leftovers(shape: Shape, surrogate: Surrogate, seed: int) -> Iterator[tuple[S
         rows = recorded.take(np.r_[np.arange(FITTED * draw, FITTED * (draw + 1)), others])
         for base in fitted_bases(shape, surrogate, few, seed):
             predicted, wanted = (to_contact(shape, rows.strikes, of) for of in (base(rows.strikes), rows.after))
-            yield seen(shape, rows.strikes, predicted), wanted - predicted
+            yield observe(shape, rows.strikes, predicted), wanted - predicted
 
 
-def fitted_bases(shape: Shape, surrogate: Surrogate, few: RecordedStrikes, seed: int) -> tuple[Base, Base]:
+def fitted_bases(shape: Shape, surrogate: Surrogate, few: RecordedStrikes, seed: int) -> tuple[BaseModel, BaseModel]:
     sliding = fit_sliding(shape, few)
     friction = None if sliding is None else sliding.friction
     identified = identify(surrogate, few, friction, seed)
     return surrogate_base(surrogate, identified.values), fit_law(shape, few, friction)
 
 
-def stacked(draws: list[tuple[Seen, np.ndarray]]) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+def stacked(draws: list[tuple[ObservedStrikes, np.ndarray]]) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """Features [B, N, 4], base [B, N, 3], levers [B, N, 3, 3], speeds [B, N], residuals [B, N, 3]."""
     parts = [[getattr(at, name) for at, _ in draws] for name in ("features", "base", "levers", "speeds")]
     tensors = [torch.as_tensor(np.array(part)) for part in [*parts, [left for _, left in draws]]]
     return tensors[0], tensors[1], tensors[2], tensors[3], tensors[4]
 
 
-def logarithms(prior: Prior) -> Numbers:
+def logarithms(prior: ResidualPrior) -> Numbers:
     return {at.name: torch.as_tensor(np.log(getattr(prior, at.name)), dtype=torch.float64) for at in fields(prior)}
 
 
@@ -118,7 +117,7 @@ def likelihood(
 
 
 def covariances(numbers: Numbers, features: Tensor, base: Tensor, levers: Tensor) -> Tensor:
-    """What `rsr.clash.residual.covariance` is for shapes with a mirror, [B, 3 N, 3 N], differentiable."""
+    """`rsr.learned.clash.residual.covariance` for shapes with a mirror, [B, 3 N, 3 N], differentiable."""
     plain, flipped = (_smooth(numbers, features, features * flip) for flip in (torch.ones_like(_FLIP), _FLIP))
     parities = torch.as_tensor(MIRROR)
     total = torch.diag_embed((plain[..., 2:] + parities * flipped[..., 2:]) / np.sqrt(2)).permute(0, 1, 3, 2, 4)

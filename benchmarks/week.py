@@ -32,16 +32,16 @@ from small_steps import SMALL, SMALL_TABLE
 from rsr.cli import main as rsr
 from rsr.config import LoopConfig, RealityConfig
 from rsr.files import read_json
-from rsr.policies import tool_plane
+from rsr.pipelines.lab.arrivals import QUIET_S
 from rsr.progress import ignore
-from rsr.realities import CollectionPlan, Twin
+from rsr.realities import CollectionPlan, StandIn
 from rsr.realities.inbox import last_change_s
 from rsr.scenarios import load_scenario
+from rsr.scenarios.built_in.pushing import tool_plane
 from rsr.sessions import write_session
-from rsr.steps.arrivals import QUIET_S
 from rsr.workspace import Workspace
-from tasks import versions
-from tasks.campaign import opened
+from rsr_tasks import versions
+from rsr_tasks.campaign import opened
 
 _ROBOT = 1
 _REPAIR = {"actuator_gain": 0.5, "table_friction": 4.0}
@@ -138,7 +138,7 @@ class _Week:
         inbox = self._workspace.root / "inbox"
         request = read_json(inbox / f"session-{iteration:03d}.request.json")
         plan = CollectionPlan(request["session"], request["episodes"], seed=iteration)
-        session = Twin(load_scenario(request["scenario"]), _ROBOT, changed=changed).collect(Operator(), plan, ignore)
+        session = StandIn(load_scenario(request["scenario"]), _ROBOT, changed=changed).collect(Operator(), plan, ignore)
         drop = write_session(inbox / ".copying", session).rename(inbox / request["session"])
         await_(lambda: time.time() - last_change_s(drop) > QUIET_S, "quiet")
 

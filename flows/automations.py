@@ -1,4 +1,4 @@
-"""Automations that belong to no deployment: `python -m flows.automations`; `python -m flows.serve` sees to them too.
+"""Automations that belong to no deployment: `python -m rsr_flows.automations`; `rsr-serve` sees to them too.
 
 A worker reports the death of its runs. Where it dies with them, as in a power cut, they would be shown as running for
 ever; so a run whose sign of life fails to come is shown as crashed.
@@ -38,10 +38,16 @@ def silent_runs(within: timedelta = timedelta(minutes=15)) -> AutomationCore:
 
 def ensure(automation: AutomationCore) -> None:
     """Have the server know exactly one automation of this name, as it is now."""
+    forget(automation.name)
     with get_client(sync_client=True) as client:
-        for known in client.read_automations_by_name(automation.name):
-            client.delete_automation(known.id)
         client.create_automation(automation)
+
+
+def forget(name: str) -> None:
+    """Have the server know none of this name."""
+    with get_client(sync_client=True) as client:
+        for known in client.read_automations_by_name(name):
+            client.delete_automation(known.id)
 
 
 if __name__ == "__main__":

@@ -1,25 +1,26 @@
 """CLASH as an alternative tuning: a surrogate of collisions, distilled from MuJoCo and adapted to a few real strikes.
 
-python -m flows.clash --workspace clash
+    strikes, surrogate      MuJoCo's collisions over the ranges of Table I, and a model distilled from them
+    for k = 1, 2, ...
+        collect             strikes of the stand-in, or of a lab
+        adapt               parameters through the frozen network, then what is left over
+        evaluate            on strikes that nothing was fitted to
+        aim, report         single strikes to target poses; then committed, tagged and pushed
+
+rsr-loop --workspace clash --pipeline clash
 """
 
 from __future__ import annotations
 
-if __name__ == "__main__":  # before Prefect is imported: its home and server are chosen by then
-    from flows._tuning_command import main
-
-    raise SystemExit(main("clash"))
-
 from pathlib import Path
 from typing import Any
 
-from prefect import flow, get_run_logger
+from prefect import flow
 
-from rsr.steps import reason_to_stop
-from tasks.campaign import CLASH_TABLE, opened
-from tasks.presets import settings_of
-from tasks.stages import adapt, aim, ask, collect, evaluate, plan, publish, push, report, strikes, surrogate
-from tasks.watcher import watched
+from rsr_tasks.campaign import CLASH_TABLE, opened, settings_of
+from rsr_tasks.loop import go_round
+from rsr_tasks.stages import PREFECT
+from rsr_tasks.watcher import watched
 
 
 @flow(name="clash", persist_result=False)
@@ -32,27 +33,9 @@ def clash(
 
     Args:
         workspace: its folder; made if it does not exist.
-        iterations: how long the chain shall be, counting those already done.
+        iterations: length of the chain, those already done included.
         settings: as in params.yaml, of a new workspace; what is left out has CLASH's defaults.
-        table: "module:name" of the steps.
+        table: "module:name" of the steps; the module is imported, which runs its code.
     """
     with opened(Path(workspace), table, settings_of("clash", settings)) as campaign, watched():
-        plan(campaign, 0)
-        strikes(campaign)  # MuJoCo's collisions, over the ranges of Table I
-        surrogate(campaign)  # distilled from them, differentiable in the parameters
-        for k in range(1, iterations + 1):
-            plan(campaign, k)
-            recorded = collect(campaign, k)  # strikes of the stand-in, or of a lab
-            if recorded.name == "Waiting":
-                ask(campaign, k, recorded.message)
-                break
-            adapt(campaign, k)  # parameters through the frozen network, then what is left over
-            evaluate(campaign, k)  # all methods, on strikes that nothing was fitted to
-            aim(campaign, k)  # single strikes to target poses
-            report(campaign, k)
-            publish(campaign, k, "clash")
-            push(campaign, return_state=True)  # a remote that is away does not stop the campaign
-            if reason := reason_to_stop(campaign.workspace, k):
-                get_run_logger().info("stopping after iteration %s: %s", k, reason)
-                break
-        return campaign.workspace.rows()
+        return go_round(campaign, iterations, PREFECT)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from prefect import flow
 
-from flows.rsr_loop import rsr_loop
-from tasks.campaign import DEFAULT_TABLE
-from tasks.watch import announce, check_gap, iterations_done
+from rsr_flows.rsr_loop import rsr_loop
+from rsr_tasks.campaign import DEFAULT_TABLE
+from rsr_tasks.watch import announce, check_gap, iterations_done
 
 
 @flow(name="gap-watch", persist_result=False)
@@ -21,7 +21,7 @@ def gap_watch(
         workspace: folder of the campaign.
         sessions: folders of new recordings; by default what was dropped in the inbox, or else the newest session.
         recalibrate: if it did, go round the loop once more.
-        table: "module:name" of the loop's steps.
+        table: "module:name" of the loop's steps; the module is imported, which runs its code.
     """
     drift = check_gap(workspace, sessions or [])
     announce(workspace, drift)

@@ -1,25 +1,27 @@
 """A learned simulator of contact as an alternative tuning: taught by an identified MuJoCo and a few recordings.
 
-python -m flows.gnn --workspace gnn
+    prior
+    for k = 1, 2, ...
+        collect             three trajectories to learn from, and others to judge by
+        identify            the teacher: MuJoCo's contact parameters
+        scale, train        what the teacher does from varied starts, and a network that learns it
+        finetune            on the few recordings, where that helps
+        evaluate, report    then committed, tagged and pushed
+
+rsr-loop --workspace gnn --pipeline gnn
 """
 
 from __future__ import annotations
 
-if __name__ == "__main__":  # before Prefect is imported: its home and server are chosen by then
-    from flows._tuning_command import main
-
-    raise SystemExit(main("gnn"))
-
 from pathlib import Path
 from typing import Any
 
-from prefect import flow, get_run_logger
+from prefect import flow
 
-from rsr.steps import reason_to_stop
-from tasks.campaign import GNN_TABLE, opened
-from tasks.presets import settings_of
-from tasks.stages import ask, collect, evaluate, finetune, identify, plan, prior, publish, push, report, scale, train
-from tasks.watcher import watched
+from rsr_tasks.campaign import GNN_TABLE, opened, settings_of
+from rsr_tasks.loop import go_round
+from rsr_tasks.stages import PREFECT
+from rsr_tasks.watcher import watched
 
 
 @flow(name="gnn", persist_result=False)
@@ -32,28 +34,9 @@ def gnn(
 
     Args:
         workspace: its folder; made if it does not exist.
-        iterations: how long the chain shall be, counting those already done.
+        iterations: length of the chain, those already done included.
         settings: as in params.yaml, of a new workspace; what is left out has the method's defaults.
-        table: "module:name" of the steps.
+        table: "module:name" of the steps; the module is imported, which runs its code.
     """
     with opened(Path(workspace), table, settings_of("gnn", settings)) as campaign, watched():
-        plan(campaign, 0)
-        prior(campaign)
-        for k in range(1, iterations + 1):
-            plan(campaign, k)
-            recorded = collect(campaign, k)  # three trajectories to learn from, and others to judge by
-            if recorded.name == "Waiting":
-                ask(campaign, k, recorded.message)
-                break
-            identify(campaign, k)  # the teacher: MuJoCo's contact parameters
-            scale(campaign, k)  # what the teacher does, from thousands of starts
-            train(campaign, k)
-            finetune(campaign, k)  # on the few recordings, where that helps
-            evaluate(campaign, k)
-            report(campaign, k)
-            publish(campaign, k, "gnn")
-            push(campaign, return_state=True)  # a remote that is away does not stop the campaign
-            if reason := reason_to_stop(campaign.workspace, k):
-                get_run_logger().info("stopping after iteration %s: %s", k, reason)
-                break
-        return campaign.workspace.rows()
+        return go_round(campaign, iterations, PREFECT)

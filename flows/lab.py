@@ -1,4 +1,4 @@
-"""What people in a lab start from a form: a visit is over, a policy may be deployed."""
+"""Flows that people in a lab start from a form: a visit is over, a policy may be deployed."""
 
 from __future__ import annotations
 
@@ -8,17 +8,26 @@ from typing import Any, Literal
 from prefect import flow
 from pydantic import BaseModel, Field
 
-from flows.rsr_loop import rsr_loop
-from tasks.campaign import DEFAULT_TABLE
-from tasks.lab import allow, answer_request, choose
+from rsr_flows.rsr_loop import rsr_loop
+from rsr_tasks.campaign import DEFAULT_TABLE
+from rsr_tasks.lab import allow, answer_request, choose
+
+_FOLDER = "the campaign's folder, on the worker's machine: an absolute path, or one from the folder of `make serve` on"
 
 
 class LabVisit(BaseModel):
-    """What came of a visit to the lab, and what to do with it."""
+    """Recordings and settings after a visit to the lab, as a form."""
 
-    workspace: str = Field(description="folder of the campaign")
-    sources: list[Path] = Field(description="what was recorded: bags, CSV, LeRobot sets, stored sessions, ...")
-    mapping: Path | None = Field(None, description="file that says which columns are which channels, if there is one")
+    workspace: str = Field(description=_FOLDER, examples=["block_on_table", "/data/campaigns/block_on_table"])
+    sources: list[Path] = Field(
+        description="what was recorded: bags, CSV, LeRobot sets, stored sessions, ...; paths as above",
+        examples=[["/data/visits/monday/run-1.mcap", "/data/visits/monday/run-2.mcap"]],
+    )
+    mapping: Path | None = Field(
+        None,
+        description="file that says which columns are which channels, if there is one; `rsr ingest` writes it",
+        examples=["/data/visits/mappings/push_cube.yaml"],
+    )
     method: Literal["mjx", "cmaes", "sysid", "adam"] | None = Field(
         None,
         description="how to fit the simulator to this visit's session, and from then on. Empty, here and below: as "
@@ -30,22 +39,30 @@ class LabVisit(BaseModel):
 
 @flow(name="after-lab-session", persist_result=False)
 def after_lab_session(visit: LabVisit, table: str = DEFAULT_TABLE) -> list[dict[str, Any]]:
-    """Put a visit's recordings into the campaign and go round the loop; returns one row of figures an iteration."""
+    """Put a visit's recordings into the campaign and go round the loop; returns one row of figures an iteration.
+
+    It goes on up to the question after it: whether the new policy may be deployed, or what to record next.
+    """
     choose(visit.workspace, visit.method, visit.fit_episodes, visit.train_steps)
     iteration = answer_request(visit.workspace, visit.sources, visit.mapping)
-    return rsr_loop(visit.workspace, iteration, table)
+    return rsr_loop(visit.workspace, iteration + 1, table)
 
 
 class Decision(BaseModel):
     """A person's word on a policy."""
 
-    workspace: str = Field(description="folder of the campaign")
-    iteration: int = Field(ge=0, description="whose policy; its report is iterations/NNN/report.html")
-    by: str = Field(min_length=1, description="who answers for it")
+    workspace: str = Field(description=_FOLDER, examples=["block_on_table", "/data/campaigns/block_on_table"])
+    iteration: int = Field(ge=0, description="whose policy; its report is iterations/NNN/report.html", examples=[0])
+    by: str = Field(
+        min_length=1, description="name of the person who answers for it; nobody checks it", examples=["your name"]
+    )
     note: str = Field("", description="what else there is to say")
 
 
 @flow(name="approve", persist_result=False)
 def approve(decision: Decision) -> None:
-    """Let a policy be deployed; the loop, run again, then goes on."""
+    """Let a policy be deployed; the loop, run again, then goes on.
+
+    A campaign with an approvers.yaml wants a signature, which only `rsr approve --key` can give.
+    """
     allow(decision.workspace, decision.iteration, decision.by, decision.note)

@@ -1,54 +1,52 @@
 """The Real-Sim-Real loop, Algorithm 1 of the paper.
 
-python -m flows.rsr_loop --iterations 3 --workspace demo
+    start                                   pi_0 from the nominal simulator
+    for k = 1, 2, ...
+        collect                             deploy pi_{k-1}: a session of reality comes back, or is awaited
+        tune                                theta_k, judged on held-out episodes
+        infogap                             KL(D_real^k || D_sim^{k-1}), and where the two differ
+        retrain                             pi_k in the tuned simulator, for task reward + InfoGap
+        evaluate, report                    then the iteration is committed, tagged and pushed
+
+The steps stand in `rsr/pipelines/tables.py`; `tasks/loop.py` goes round.
+
+rsr-loop --iterations 3 --workspace demo --scenario push_cube
 """
 
 from __future__ import annotations
 
 if __name__ == "__main__":  # before Prefect is imported: its home and server are chosen by then
-    from flows._command import main
+    from rsr_flows.console import loop
 
-    raise SystemExit(main())
+    raise SystemExit(loop())
 
 from pathlib import Path
 from typing import Any
 
-from prefect import flow, get_run_logger
+from prefect import flow
 
-from rsr.steps import reason_to_stop
-from tasks.campaign import DEFAULT_TABLE, opened
-from tasks.stages import ask, collect, evaluate, infogap, plan, push, report, retrain, start, tune, version
-from tasks.watcher import watched
+from rsr.config import parse_config
+from rsr_tasks.campaign import DEFAULT_TABLE, opened
+from rsr_tasks.loop import go_round
+from rsr_tasks.stages import PREFECT
+from rsr_tasks.watcher import watched
 
 
 @flow(name="rsr-loop", persist_result=False)
-def rsr_loop(workspace: str = ".", iterations: int = 3, table: str = DEFAULT_TABLE) -> list[dict[str, Any]]:
+def rsr_loop(
+    workspace: str = ".", iterations: int = 3, table: str = DEFAULT_TABLE, scenario: str | None = None
+) -> list[dict[str, Any]]:
     """Close the gap between simulation and reality; returns one row of figures an iteration.
 
     Where a person has to record or to approve something first, it says so and ends; run again, it goes on from there.
 
     Args:
-        workspace: its folder; made if it does not exist.
-        iterations: how long the chain shall be, counting those already done.
-        table: "module:name" of the steps.
+        workspace: the campaign's folder: an absolute path, or one from the folder of the project on.
+        iterations: length of the chain, those already done included.
+        table: "module:name" of the steps; the module is imported, which runs its code.
+        scenario: a name, a path or menagerie:NAME; begins a campaign with a copy of it, on a stand-in, where the folder
+            is new; otherwise `rsr init` begins one.
     """
-    with opened(Path(workspace), table) as campaign, watched():
-        plan(campaign, 0)
-        start(campaign)  # pi_0 from the nominal simulator
-        for k in range(1, iterations + 1):
-            plan(campaign, k)
-            recorded = collect(campaign, k)  # deploy pi_{k-1}; a session of reality comes back, or is awaited
-            if recorded.name == "Waiting":
-                ask(campaign, k, recorded.message)
-                break
-            tune(campaign, k)  # theta_k, judged on held-out episodes
-            infogap(campaign, k)  # KL(D_real^k || D_sim^{k-1}), and where the two differ
-            retrain(campaign, k)  # pi_k in the tuned simulator, task reward + InfoGap
-            evaluate(campaign, k)
-            report(campaign, k)
-            version(campaign, k)
-            push(campaign, return_state=True)  # a remote that is away does not stop the loop
-            if reason := reason_to_stop(campaign.workspace, k):
-                get_run_logger().info("stopping after iteration %s: %s", k, reason)
-                break
-        return campaign.workspace.rows()
+    config = None if scenario is None else parse_config({"scenario": scenario}, where="parameters of the flow")
+    with opened(Path(workspace), table, config) as campaign, watched():
+        return go_round(campaign, iterations, PREFECT)

@@ -1,10 +1,10 @@
-"""What a lab dropped, and what a person approved of, become events; their automation runs the loop on."""
+"""Turn dropped sessions and approvals into events, by which automations run the loop on."""
 
 from __future__ import annotations
 
 from prefect import flow
 
-from tasks.inbox import look
+from rsr_tasks.lab import look
 
 
 @flow(name="watch-inbox", persist_result=False)

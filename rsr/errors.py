@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
 
 class RsrError(Exception):
     """Base of every error that a user can cause or mend."""
@@ -48,3 +54,49 @@ class Waiting(RealityError):
 
 class WorkspaceError(RsrError):
     """The folder the loop works in is missing git, DVC, space or permissions."""
+
+
+def check_choice(
+    name: object, choices: Iterable[object], *, got: str, where: str, next_step: str = "Choose one of these."
+) -> None:
+    """Refuse a name that is none of the choices.
+
+    Raises:
+        ConfigError: it is none, with all of them listed.
+    """
+    names = list(choices)
+    if name not in names:
+        raise ConfigError(got=got, expected=f"one of {', '.join(map(str, names))}", where=where, next_step=next_step)
+
+
+def chosen(name: str, table: Mapping[str, T], what: str, where: str, next_step: str = "Choose one of these.") -> T:
+    """Look a name up in a table.
+
+    Args:
+        what: the kind of thing that is named, such as `format`.
+
+    Raises:
+        ConfigError: the table has no such name; the message lists those that it has.
+    """
+    check_choice(name, table, got=f"{what} '{name}'", where=where, next_step=next_step)
+    return table[name]
+
+
+# Libraries that only some work needs: imported when asked for, and named with the extra that installs them.
+
+
+def library(name: str, extra: str, purpose: str) -> Any:
+    """Import a library, or say what to install.
+
+    Args:
+        purpose: what it is needed for, such as "to read HDF5 files".
+    """
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ConfigError(
+            got=f"no library '{name.partition('.')[0]}'",
+            expected=f"it, {purpose}",
+            where="installation",
+            next_step=f'Install the extra: pip install "rsr[{extra}]"',
+        ) from error

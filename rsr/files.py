@@ -8,15 +8,17 @@ import json
 import os
 import tempfile
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rsr.errors import WorkspaceError
+from rsr.outside import parse_json
 
 DAMAGED = (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile)
-"""What reading an absent, cut or altered JSON or .npz file can raise."""
+"""Errors of reading an absent, cut or altered JSON or .npz file."""
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -66,7 +68,7 @@ def write_json(path: Path, document: Any) -> None:
 
 
 def read_json(path: Path) -> Any:
-    return json.loads(path.read_text())
+    return parse_json(path.read_text())
 
 
 def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
@@ -89,3 +91,37 @@ def sha256(path: Path) -> str:
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+# Folders that are filled over several runs, and the card in each that says what it is being filled with.
+
+NAME = "card.json"
+
+
+def claim(folder: Path, card: Mapping[str, Any], contents: str, command: str) -> None:
+    """Write the card, or see that the one that is there says the same.
+
+    Keys that end with `_sha256` sum up others and are not compared.
+
+    Args:
+        contents: what the folder holds, e.g. "strikes". command: which one fills it, e.g. "rsr clash data".
+    """
+    path = folder / NAME
+    if not path.exists():
+        write_json(path, card)
+        return
+    try:
+        there = read_json(path)
+    except DAMAGED as error:
+        raise refused(folder, f"a {NAME} that cannot be read: {error}", f"that of these {contents}", command) from error
+    other = [key for key in card if card[key] != there.get(key) and not key.endswith("_sha256")]
+    if other:
+        raise refused(
+            folder, f"{contents} with another {', '.join(other)}", "those that were asked for, or none", command
+        )
+
+
+def refused(folder: Path, got: str, expected: str, command: str) -> WorkspaceError:
+    """Say what is wrong with the folder, and that filling it anew would help."""
+    next_step = f"Name another folder, or remove this one and run `{command}` again."
+    return WorkspaceError(got=got, expected=expected, where=str(folder), next_step=next_step)

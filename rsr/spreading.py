@@ -2,7 +2,7 @@
 
 What is spread is a function by its "module:name" and a list of jobs that carry whatever the work depends on, seeds
 included. So the results, in the order of the jobs, do not depend on who did what and when. This library knows no
-engine; whoever has one (`tasks.fan_out`) lends it with `using`.
+engine; whoever has one (`rsr_tasks.fan_out`) lends it with `using`.
 """
 
 from __future__ import annotations

@@ -1,14 +1,10 @@
-"""The only module that touches DVC: the guarantees of `dvc repro` and `dvc add`, for work done in this process.
-
-`dvc.rwlock`, `lock_repo` and `Repo(_wait_for_lock=True)` are not public; `tests/tasks` holds what is expected of them.
-"""
+"""The guarantees of `dvc repro` and `dvc add`, for work done in this process. Only here and in `dvc_private` is DVC."""
 
 from __future__ import annotations
 
 import errno
 import json
 import logging
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import chdir, contextmanager
 from pathlib import Path
@@ -16,40 +12,40 @@ from typing import TYPE_CHECKING, Literal
 
 from rsr.errors import WorkspaceError
 from rsr.files import cannot_write, write_json
+from rsr_tasks import dvc_private
+from rsr_tasks.dvc_private import LOCK
 
 if TYPE_CHECKING:
     from dvc.output import Output
     from dvc.repo import Repo
-    from dvc.stage import PipelineStage
 
 Outcome = Literal["fresh", "restored", "ran"]
-"""`fresh`: nothing to do. `restored`: taken from DVC's cache, as the same inputs were seen before. `ran`: computed."""
+"""`fresh`: nothing to do. `restored`: taken from DVC's cache, as these inputs were run before. `ran`: computed."""
 
 _DATA = "data"
-_CANNOT_WRITE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM}
+CANNOT_WRITE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM}
 
 
 @contextmanager
 def _opened(root: Path) -> Iterator[Repo]:
     """Open the workspace's DVC repository; what goes wrong in it becomes a WorkspaceError that says what to do."""
     from dvc.exceptions import DvcException
-    from dvc.repo import Repo
 
     _silence()
-    # Git is left to versions.py: staging here would touch the index at moments when a person's git may.
-    repo = Repo(str(root), config={"core": {"autostage": False}}, _wait_for_lock=True)
+    repo = dvc_private.patient_repo(root)
     try:
         with chdir(root):  # DVC's cache of runs takes paths from the current folder; so do a stage's commands
             yield repo
     except (OSError, DvcException) as error:
         cause = error if isinstance(error, OSError) else error.__cause__
-        if isinstance(cause, OSError) and cause.errno in _CANNOT_WRITE:
+        if isinstance(cause, OSError) and cause.errno in CANNOT_WRITE:
             raise cannot_write(Path(cause.filename or root), cause) from error
         if isinstance(error, OSError):
             raise
         raise _refused(root, error) from error
     finally:
         repo.close()
+        dvc_private.forget_staged()
 
 
 def initialise(root: Path) -> None:
@@ -77,35 +73,17 @@ def bring_up_to_date(root: Path, address: str, run: Callable[[], object]) -> Out
     The stage's entry in dvc.lock is written before this returns: killed at any moment, either the stage is done, or
     it is still stale and will be done again.
     """
-    from dvc.rwlock import rwlock
-
     with _opened(root) as repo:
-        if not repo.status(targets=[address]):
-            return "fresh"
-        (stage,) = repo.stage.collect(address)
-        reads, writes = [dep.fs_path for dep in stage.deps], [out.fs_path for out in stage.outs]
-        hardlink = repo.config["core"].get("hardlink_lock", False)
-        # Under DVC's own name for the holder (the command line), DVC's calls below may enter the lock again.
-        with rwlock(repo.tmp_dir, repo.fs, " ".join(sys.argv), reads, writes, hardlink):
-            outcome: Outcome = "restored" if _restore(repo, stage) else "ran"
+        with dvc_private.locked(repo):
+            stage = dvc_private.stage_of(repo, address)
+            if not stage.status(check_updates=True):
+                return "fresh"
+        with dvc_private.in_use(repo, stage):
+            outcome: Outcome = "restored" if dvc_private.restore(repo, stage) else "ran"
             if outcome == "ran":
                 run()
-            repo.commit(address, force=True)
+            dvc_private.commit(repo, address)
         return outcome
-
-
-def _restore(repo: Repo, stage: PipelineStage) -> bool:
-    """Remove what is left of the stage's outputs, then bring them back if the cache knows these inputs."""
-    from dvc.repo import lock_repo
-    from dvc.stage.cache import RunCacheNotFoundError
-
-    with lock_repo(repo):
-        stage.remove_outs(ignore_remove=False, force=False)
-        try:
-            repo.stage_cache.restore(stage)
-        except RunCacheNotFoundError:
-            return False
-    return True
 
 
 def is_recorded(root: Path, session: Path) -> bool:
@@ -123,9 +101,7 @@ def record(root: Path, session: Path) -> None:
     Without `relink` the workspace's files are never moved: until data.dvc is written they are the only named copy.
     `Repo.add` would do, but for the first session it forgets the size, which `dvc repro` later adds to data.dvc.
     """
-    from dvc.repo import lock_repo
-
-    with _opened(root) as repo, lock_repo(repo):
+    with _opened(root) as repo, dvc_private.locked(repo):
         (stage,) = repo.stage.collect(f"{_DATA}.dvc")
         (out,) = stage.outs
         stage.add_outs(str(session), relink=False)
@@ -137,8 +113,10 @@ def record(root: Path, session: Path) -> None:
 def restore_recording(root: Path, session: Path) -> None:
     """Bring back what is missing of a recorded session, from the cache or else from the remote."""
     with _opened(root) as repo:
-        if not repo.status(targets=[str(session)]):
-            return
+        with dvc_private.locked(repo):  # `Repo.status` of a folder would load every stage of the campaign
+            (stage,) = repo.stage.collect(f"{_DATA}.dvc")
+            if not stage.status(check_updates=True, filter_info=str(session)):
+                return
         if repo.config["core"].get("remote"):
             repo.fetch([str(session)])
         repo.checkout([str(session)])
@@ -167,8 +145,7 @@ def ensure_data(root: Path) -> None:
 
 
 def _data_output(repo: Repo) -> Output | None:
-    ledger = f"{_DATA}.dvc"
-    return repo.stage.collect(ledger)[0].outs[0] if Path(ledger).exists() else None
+    return dvc_private.output_of(repo, f"{_DATA}.dvc")
 
 
 def push(root: Path) -> bool:
@@ -183,34 +160,21 @@ def push(root: Path) -> bool:
 def torn_ledgers(root: Path) -> list[str]:
     """Name those of dvc.lock and data.dvc that a killed DVC left half-written: it does not write them atomically."""
     with _opened(root) as repo:
-        return [name for name in ("dvc.lock", f"{_DATA}.dvc") if Path(name).exists() and _is_torn(repo, name)]
+        return [name for name in (LOCK, f"{_DATA}.dvc") if Path(name).exists() and _is_torn(repo, name)]
 
 
 def _is_torn(repo: Repo, ledger: str) -> bool:
-    from dvc.dvcfile import Lockfile, load_file
-
     content = Path(ledger).read_bytes()
     if b"<<<<<<<" in content:  # not torn: two branches met, and a person must decide
         return False
-    if not content.endswith(b"\n"):
-        return True
-    try:
-        if ledger == "dvc.lock":
-            Lockfile(repo, ledger).load()
-        else:
-            load_file(repo, ledger).stage.outs[0]
-    except Exception:  # what DVC makes of half a file ranges from its own errors to KeyError
-        return True
-    return False
+    return not content.endswith(b"\n") or not dvc_private.is_readable(repo, ledger)
 
 
 def sweep_cache(root: Path) -> None:
     """Remove what a killed DVC left unfinished in its cache; an empty folder among its runs makes the next one fail."""
-    from dvc.repo import lock_repo
-
-    with _opened(root) as repo, lock_repo(repo):  # whoever writes there holds this lock
-        runs = Path(repo.stage_cache.cache_dir)
-        for leftover in [*Path(repo.cache.local.path).rglob("*.tmp"), *runs.rglob("*.tmp")]:
+    with _opened(root) as repo, dvc_private.locked(repo):  # whoever writes there holds this lock
+        files, runs = dvc_private.cache_folders(repo)
+        for leftover in [*files.rglob("*.tmp"), *runs.rglob("*.tmp")]:
             leftover.unlink(missing_ok=True)
         for folder in [path for path in runs.glob("*/*") if not any(path.iterdir())]:
             folder.rmdir()
@@ -221,16 +185,9 @@ def forget_dead_holder(root: Path, pid: int | None) -> None:
 
     DVC itself drops entries of processes that are gone, but not where the number has been given to another process.
     """
-    from dvc.lock import LockError, make_lock
-
-    path = root / ".dvc" / "tmp" / "rwlock"
-    if not path.exists():
-        return
-    try:
-        with make_lock(str(path.with_name("rwlock.lock")), tmp_dir=str(path.parent)):
+    with dvc_private.list_of_paths_in_use(root) as path:  # where a live DVC writes it at this moment, it is not torn
+        if path is not None:
             _drop(path, pid)
-    except LockError:
-        return  # a live DVC is writing the list at this moment, so it is not torn
 
 
 def _drop(path: Path, pid: int | None) -> None:
@@ -254,5 +211,5 @@ def _refused(root: Path, error: Exception) -> WorkspaceError:
         got=f"DVC's refusal: {' '.join(str(error).split())}",
         expected="a workspace in order",
         where=str(root),
-        next_step="`dvc status` and `dvc doctor` in that folder tell more; then run the same command again.",
+        next_step="`dvc status` and `dvc doctor` in that folder say more; then run the same command again.",
     )

@@ -1,27 +1,32 @@
-"""What a loop works on: a workspace, held against other loops and put in order, and the table of its steps."""
+"""A campaign: a workspace, locked against other loops and repaired, the table of its steps, and its first settings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+import shutil
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal
 
-from rsr.config import LoopConfig
-from rsr.errors import WorkspaceError
+from rsr.config import LoopConfig, parse_config
+from rsr.errors import ConfigError, SessionError, WorkspaceError
+from rsr.files import write_text
+from rsr.pipelines import LAUNCHER_FILE, StepTable, reason_to_stop, table_of
 from rsr.spreading import load
-from rsr.steps import LAUNCHER_FILE, StepTable, reason_to_stop, table_of
 from rsr.workspace import CHAIN_FILE, CURVES_FILE, Workspace
-from tasks import bookkeeping, versions
-from tasks.locking import held, is_held
-from tasks.recovery import recover
-from tasks.workspace import check_space, check_workspace, create_workspace, is_new, refresh
+from rsr_tasks import bookkeeping, versions
+from rsr_tasks.locking import Holder, held, is_held
+from rsr_tasks.watcher import end_marked
+from rsr_tasks.workspace import check_space, check_workspace, create_workspace, is_new, may_begin, no_campaign, refresh
 
-DEFAULT_TABLE = "rsr.steps:TABLE"
-CLASH_TABLE = "rsr.steps:CLASH"
-GNN_TABLE = "rsr.steps:GNN"
-TUNING_TABLES = {"clash": CLASH_TABLE, "gnn": GNN_TABLE}
-"""Alternative tunings and their steps."""
+DEFAULT_TABLE = "rsr.pipelines:TABLE"
+CLASH_TABLE = "rsr.pipelines:CLASH"
+GNN_TABLE = "rsr.pipelines:GNN"
+Pipeline = Literal["loop", "clash", "gnn"]
+TABLES: dict[Pipeline, str] = {"loop": DEFAULT_TABLE, "clash": CLASH_TABLE, "gnn": GNN_TABLE}
+"""The kinds of campaigns, and their steps: the loop, and two alternative tunings."""
 
 
 @dataclass(frozen=True)
@@ -36,10 +41,11 @@ class Campaign:
         return self.workspace.root
 
     def versioned_files(self, iteration: int) -> list[Path]:
-        """List what git shall keep after an iteration: only files that the loop wrote, nobody's notes beside them."""
+        """List the files that git keeps after an iteration: only what the loop wrote, nobody's notes beside it."""
         names = (CHAIN_FILE, CURVES_FILE, "dvc.lock", "data.dvc", "dvc.yaml", LAUNCHER_FILE)
         approval = self.workspace.approval_path(iteration - 1)
-        files = [*(self.root / name for name in names), *self._files_of(0), *self._files_of(iteration), approval]
+        whole = [*(self.root / name for name in names), approval, self.workspace.scenario_dir]
+        files = [*whole, *self._files_of(0), *self._files_of(iteration)]
         return [path for path in files if path.exists()]
 
     def _files_of(self, iteration: int) -> list[Path]:
@@ -52,23 +58,32 @@ class Campaign:
 
 
 @contextmanager
-def opened(root: Path, table_name: str = DEFAULT_TABLE, config: LoopConfig | None = None) -> Iterator[Campaign]:
-    """Hold a workspace and put it in order; make it, with these settings, where there is none.
+def opened(
+    root: Path, table_name: str = DEFAULT_TABLE, config: LoopConfig | None = None, adopt: bool = False
+) -> Iterator[Campaign]:
+    """Hold a workspace and put it in order; where there is none, make it with these settings, if they are given.
 
-    Whoever holds it already may open it again.
+    Whoever holds it already may open it again. `adopt`: make it also where settings, a scenario or a robot's file lie
+    already.
 
     Raises:
-        WorkspaceError: another loop holds it, or the folder is no workspace and not empty.
+        WorkspaceError: another loop holds it, or the folder is no workspace and may not become one.
+        ConfigError: its settings name another scenario than the one with which it began.
     """
     root, table = Path(root).resolve(), load_table(table_name)
     if is_held(root):
         yield Campaign(Workspace(root), table)
         return
-    check_workspace(root)
+    begins = is_new(root) or (adopt and may_begin(root))
+    if begins and config is None:
+        raise no_campaign(root)
+    if not begins:
+        check_workspace(root)
     with held(root) as dead:
-        if is_new(root):
-            create_workspace(root, config or LoopConfig(), table)
+        if config is not None and (is_new(root) or (adopt and may_begin(root))):  # by now another may have made it
+            create_workspace(root, config, table)
         _check_kind(root, table)
+        Workspace(root).check_scenario()
         check_space(root)
         recover(root, dead)
         refresh(root, table)
@@ -88,8 +103,27 @@ def _check_kind(root: Path, table: StepTable) -> None:
 
 
 def load_table(name: str) -> StepTable:
-    """Load a table of steps by its "module:name"."""
-    return load(name)
+    """Load a table of steps by its "module:name". This imports the module, that is, runs it.
+
+    Raises:
+        ConfigError: it is no table.
+    """
+    try:
+        found = load(name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise _no_table(name, f"{type(error).__name__}: {error}") from error
+    if not isinstance(found, StepTable):
+        raise _no_table(name, f"a {type(found).__name__}")
+    return found
+
+
+def _no_table(name: str, got: str) -> ConfigError:
+    return ConfigError(
+        got=got,
+        expected='"module:name" of a table of steps, of code that you trust: the module is run',
+        where=f"table {name}",
+        next_step="Leave it out for the loop's own table.",
+    )
 
 
 def finished(campaign: Campaign, iterations: int) -> bool:
@@ -114,3 +148,110 @@ def finished(campaign: Campaign, iterations: int) -> bool:
 def tags_of(table: StepTable, iteration: int) -> list[str]:
     """Name the commit of an iteration: for people, and for `dvc artifacts get . policy --rev policy@v3.0.0`."""
     return [f"iter/{iteration:03d}", *(f"{name}@v{iteration}.0.0" for name in table.models)]
+
+
+def pipeline_of(config: LoopConfig) -> Pipeline:
+    """Name the kind of campaign that has these settings: the section that they have says it."""
+    return "clash" if config.clash is not None else "gnn" if config.gnn is not None else "loop"
+
+
+# Settings with which a campaign begins, where nobody says otherwise.
+
+
+_DEFAULTS: dict[Pipeline, dict[str, Any]] = {
+    "loop": {},
+    "clash": {
+        "scenario": "strike",
+        "reality": {"episodes": 30},
+        "tune": {"method": "clash", "fit_episodes": 10},
+        "clash": {},
+    },
+    # Three recordings to learn from and fourteen to judge by, as in the paper.
+    "gnn": {
+        "scenario": "two_cubes",
+        "reality": {"episodes": 17},
+        "tune": {"method": "gnn", "fit_episodes": 3},
+        "gnn": {},
+    },
+}
+
+
+def settings_of(pipeline: Pipeline, given: Mapping[str, Any] | None = None, where: str | None = None) -> LoopConfig:
+    """The pipeline's own defaults, and over them what was given, section by section.
+
+    Raises:
+        ConfigError: a key is unknown, or a value is out of its range.
+    """
+    return parse_config(merged(_DEFAULTS[pipeline], given or {}), where=where or f"settings of the flow {pipeline}")
+
+
+def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings, and over them others, section by section."""
+    both = base.keys() & over.keys()
+    sections = {
+        key: merged(base[key], over[key])
+        for key in both
+        if isinstance(base[key], Mapping) and isinstance(over[key], Mapping)
+    }
+    return {**base, **over, **sections}
+
+
+# Repairs when a loop begins, since the one before may have been killed at any moment.
+
+
+_DVC_LEFTOVER = re.compile(r"\.[\w-]{22}\.tmp")
+
+
+def recover(root: Path, dead: Holder | None) -> None:
+    """Leave the workspace as if nobody had been interrupted. Call it while holding the workspace.
+
+    What the steps themselves left needs no care here: a stage that is not in dvc.lock is done again, a session that
+    is not in data.dvc is added.
+    """
+    # We hold the workspace, so any other process that bears its mark belongs to a loop that is gone.
+    end_marked(lambda mark: mark.partition(":")[2] == str(root))
+    versions.clear_dead_locks(root)
+    bookkeeping.forget_dead_holder(root, dead.pid if dead else None)
+    mend_ledgers(root)
+    bookkeeping.sweep_cache(root)
+    sweep(root)
+
+
+def mend_ledgers(root: Path) -> None:
+    """Take a torn dvc.lock or data.dvc back from git.
+
+    Nothing is lost by it: DVC's cache gives back the stages that the older file does not know, and sessions are
+    still in their folders.
+    """
+    for name in bookkeeping.torn_ledgers(root):
+        text = versions.committed_version(root, name)
+        if text is None:
+            (root / name).unlink()
+        else:
+            write_text(root / name, text)
+
+
+def sweep(root: Path) -> None:
+    """Finish or remove what an interrupted writer (rsr.files, rsr.sessions, DVC) left beside its target."""
+    hidden = [path for folder in ("data", "iterations") for path in (root / folder).rglob(".*")]
+    everywhere = [path for path in hidden if path.suffix == ".part" or _DVC_LEFTOVER.fullmatch(path.name)]
+    beside = [path for folder in (".", ".rsr", "bin", ".dvc/tmp") for path in (root / folder).glob(".*.part")]
+    for leftover in sorted({*everywhere, *beside}):
+        _finish_or_remove(leftover)
+
+
+def _finish_or_remove(leftover: Path) -> None:
+    if not leftover.is_dir():
+        leftover.unlink(missing_ok=True)
+        return
+    from rsr.sessions import read_session, recover_session
+
+    try:
+        recover_session(leftover)
+        return
+    except SessionError:
+        pass
+    try:
+        read_session(leftover, verify=False)  # whole, but another recording has its name: a person must decide
+    except SessionError:
+        shutil.rmtree(leftover)

@@ -1,9 +1,9 @@
 """Who does work that can be spread (`rsr.spreading`), as the environment says. Without Prefect, unless it is needed.
 
-RSR_ENGINE   threads, processes, dask or ray; without it, one job after another in the step's own process
+RSR_ENGINE   threads, processes or dask; without it, one job after another in the step's own process
 RSR_WORKERS  how many jobs at once (2)
 RSR_BATCH    jobs in one Prefect task; by default, some tasks a worker
-RSR_CLUSTER  address of a running Dask or Ray cluster
+RSR_CLUSTER  address of a running Dask cluster
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Literal, get_args
 from rsr.errors import ConfigError
 from rsr.spreading import is_spread, using
 
-EngineName = Literal["threads", "processes", "dask", "ray"]
+EngineName = Literal["threads", "processes", "dask"]
 TASKS_A_WORKER = 8
 """Tasks that each worker is given by default: enough that none idles long at the end, few enough to cost little."""
 
@@ -29,7 +29,7 @@ class Engine:
     Args:
         workers: how many jobs at once.
         batch: jobs in one Prefect task. By default as many as give every worker `TASKS_A_WORKER` tasks.
-        address: of a running Dask or Ray cluster; by default one is started on this machine.
+        address: of a running Dask cluster; by default one is started on this machine.
     """
 
     name: EngineName = "threads"
@@ -45,7 +45,7 @@ def spread_as_configured(environment: Mapping[str, str] = os.environ) -> Iterato
     if engine is None or is_spread():
         yield
         return
-    from tasks.fan_out import fan_out  # here: it takes a second to load Prefect
+    from rsr_tasks.fan_out import fan_out  # here: it takes a second to load Prefect
 
     with using(lambda function, jobs, advance: fan_out(function, jobs, engine, advance)):
         yield

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from pathlib import Path
 
@@ -17,6 +16,8 @@ _DEFAULTS = {
     # Who holds a place in a deployment's queue: in a file. A server forgets what it has in memory when it dies; it then
     # ends the runs that go on, and keeps the places of those that died with it for ever.
     "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",
+    # Runs that ended 90 days ago leave the server's history, which would else grow for ever; campaigns keep theirs.
+    "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED": "events,flow_runs",
 }
 
 
@@ -28,13 +29,3 @@ def prepare(workspace_root: Path) -> None:
         os.environ.pop("PREFECT_API_URL", None)  # empty is worse than unset: events are lost with an error
     if not {"PREFECT_API_URL", "PREFECT_PROFILE"} & os.environ.keys():
         os.environ.setdefault("PREFECT_HOME", str(workspace_root / ".prefect"))
-
-
-def quieten() -> None:
-    """Keep Prefect's log off the terminal, where bars show progress and an error is told once. Its UI has it all.
-
-    To be called after Prefect was imported. Whoever sets PREFECT_LOGGING_LEVEL gets the log.
-    """
-    if "PREFECT_LOGGING_LEVEL" not in os.environ:
-        for handler in logging.getLogger().handlers:
-            handler.addFilter(lambda record: not record.name.startswith("prefect"))

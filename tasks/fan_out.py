@@ -6,18 +6,22 @@ depends on, seeds included. So the results, in the order of the jobs, do not dep
 
 from __future__ import annotations
 
+import atexit
+import logging
 from collections.abc import Sequence
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
 from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
+from prefect.task_runners import ProcessPoolTaskRunner, TaskRunner, ThreadPoolTaskRunner
 
+from rsr.errors import ConfigError, check_choice
 from rsr.progress import Advance, ignore
 from rsr.spreading import Job, in_turn, using
-from tasks.engine_settings import TASKS_A_WORKER, Engine
-from tasks.engines import runner
+from rsr_tasks.engine_settings import TASKS_A_WORKER, Engine
 
 
 def fan_out(function: str, jobs: Sequence[Job], engine: Engine, advance: Advance = ignore) -> list[Any]:
@@ -37,13 +41,13 @@ def fan_out(function: str, jobs: Sequence[Job], engine: Engine, advance: Advance
             advance(len(results) / len(jobs), f"{len(results)} of {len(jobs)}")
         return results
 
-    # Without heartbeats, by which a server tells dead runs from long ones: ending them takes a second each time.
+    # Without heartbeats, by which a server distinguishes dead runs from long ones: ending them takes a second.
     with temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):
         return spread()
 
 
 def _batches(jobs: Sequence[Job], engine: Engine) -> list[list[Job]]:
-    """Split evenly: no worker shall end with a batch less, or with a rest."""
+    """Split evenly: no worker gets a batch less, or a rest."""
     wanted = engine.workers * TASKS_A_WORKER if engine.batch is None else -(-len(jobs) // engine.batch)
     count = min(len(jobs), wanted)
     edges = [round(part * len(jobs) / count) for part in range(count + 1)] if count else []
@@ -64,5 +68,63 @@ class _Sealed:
 
 
 def _within(function: str, jobs: Sequence[Job], advance: Advance) -> list[Any]:
-    """As `in_turn`, yet not it: so `is_spread` tells a job that others run beside it."""
+    """As `in_turn`, yet not it: so `is_spread` is true in a job that others run beside."""
     return in_turn(function, jobs, advance)
+
+
+# Prefect's task runners by the names of our settings. A local Dask cluster is started once a process and kept.
+
+
+def runner(name: str, workers: int, address: str | None) -> TaskRunner[Any]:
+    """Make the task runner.
+
+    Args:
+        workers: how many tasks at once; of a running cluster, its own number counts.
+
+    Raises:
+        ConfigError: there is no engine of this name, or what it needs is not installed.
+    """
+    makers = {"threads": _threads, "processes": _processes, "dask": _dask}
+    check_choice(name, makers, got=f"engine '{name}'", where="fan-out", next_step="Correct the name.")
+    return makers[name](workers, address)
+
+
+def _threads(workers: int, address: str | None) -> TaskRunner[Any]:
+    return ThreadPoolTaskRunner(max_workers=workers)
+
+
+def _processes(workers: int, address: str | None) -> TaskRunner[Any]:
+    return ProcessPoolTaskRunner(max_workers=workers)
+
+
+def _dask(workers: int, address: str | None) -> TaskRunner[Any]:
+    try:
+        from prefect_dask import DaskTaskRunner
+    except ImportError as error:
+        raise _not_installed("dask") from error
+    return DaskTaskRunner(address=address or local_dask(workers))
+
+
+@cache
+def local_dask(workers: int) -> str:
+    """Address of a Dask cluster on this machine, which ends with this process."""
+    from distributed import LocalCluster
+
+    cluster = LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None)
+    atexit.register(_close, cluster)
+    return cluster.scheduler_address
+
+
+def _close(cluster: Any) -> None:
+    """End a cluster together with this process, when nobody reads its farewells any more."""
+    logging.disable(logging.WARNING)
+    cluster.close()
+
+
+def _not_installed(name: str) -> ConfigError:
+    return ConfigError(
+        got=f"no prefect-{name} in this environment",
+        expected=f"it, for the engine '{name}'",
+        where="fan-out",
+        next_step="pip install --constraint constraints.txt 'rsr[scale]', or choose threads or processes.",
+    )

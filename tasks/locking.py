@@ -18,10 +18,10 @@ import psutil
 
 from rsr.errors import WorkspaceError
 from rsr.files import cannot_write
-from tasks.watcher import LOOP_VARIABLE
+from rsr_tasks.watcher import LOOP_VARIABLE
 
 _held: dict[Path, int] = {}
-"""Workspaces that this process holds, and by which thread: the system's lock does not tell threads apart."""
+"""Workspaces that this process holds, and by which thread: the system's lock does not distinguish threads."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,10 @@ def held(root: Path) -> Iterator[Holder | None]:
 def _recorded(file: int, root: Path) -> Iterator[None]:
     """Say who holds the workspace: in the lock's file, and in the environment of every child."""
     me = Holder(os.getpid(), socket.gethostname(), datetime.now(UTC).isoformat(timespec="seconds"), " ".join(sys.argv))
-    _write(file, json.dumps(asdict(me)).encode())
+    try:
+        _write(file, json.dumps(asdict(me)).encode())
+    except OSError as error:  # a full disk
+        raise cannot_write(root / ".rsr" / "lock", error) from error
     _held[root] = threading.get_ident()
     before = os.environ.get(LOOP_VARIABLE)
     os.environ[LOOP_VARIABLE] = me.mark(root)

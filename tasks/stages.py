@@ -5,24 +5,35 @@ Prefect caches and persists nothing; only paths and settings travel between task
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
 from typing import Any
+from uuid import UUID
 
 from prefect import Task, get_run_logger, task
-from prefect.artifacts import create_markdown_artifact, create_table_artifact
+from prefect.artifacts import (
+    create_markdown_artifact,
+    create_progress_artifact,
+    create_table_artifact,
+    update_progress_artifact,
+)
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State, TaskRun
 from prefect.states import Completed
 from prefect.tasks import exponential_backoff
 
+from rsr import progress
 from rsr.errors import Waiting, WorkspaceError
-from rsr.reports import read_rows, summary_markdown
-from rsr.reports.tuning import tuning_markdown
-from tasks import actions, bookkeeping
-from tasks.bookkeeping import Outcome
-from tasks.campaign import Campaign
-from tasks.events import tell
-from tasks.progress import shown
-from tasks.workspace import flat
+from rsr.progress import Advance
+from rsr.reports import iteration_markdown, read_rows
+from rsr_tasks import bookkeeping, loop, versions
+from rsr_tasks.bookkeeping import Outcome
+from rsr_tasks.campaign import Campaign
+from rsr_tasks.lab import emit
+from rsr_tasks.loop import Work
+from rsr_tasks.workspace import flat
 
 _PLAIN: dict[str, Any] = {"cache_policy": NO_CACHE, "persist_result": False}
 _PATIENT: dict[str, Any] = {**_PLAIN, "retries": 2, "retry_delay_seconds": exponential_backoff(5)}
@@ -46,66 +57,120 @@ def _shown(outcome: Outcome) -> State:
     return Completed(name="Completed" if outcome == "ran" else "Cached", message=outcome)
 
 
+@cache
 def _stage(name: str) -> Task[..., Any]:
     @task(name=name, task_run_name=f"{name} {{iteration}}", **_PLAIN)
     def stage(campaign: Campaign, iteration: int = 0) -> State:
-        return _shown(actions.bring_up_to_date(campaign, name, iteration, shown))
+        return _shown(loop.bring_up_to_date(campaign, name, iteration, shown))
 
     return stage
 
 
-start, tune, infogap, retrain, evaluate, report = map(
-    _stage, ("start", "tune", "infogap", "retrain", "evaluate", "report")
-)
-
-strikes, surrogate, adapt, aim = map(_stage, ("strikes", "surrogate", "adapt", "aim"))
-prior, identify, scale, train, finetune = map(_stage, ("prior", "identify", "scale", "train", "finetune"))
-
-
 @task(task_run_name="plan {iteration}", **_PLAIN)
 def plan(campaign: Campaign, iteration: int) -> None:
-    actions.plan(campaign, iteration)
+    loop.plan(campaign, iteration)
 
 
 @task(task_run_name="collect {iteration}", retry_condition_fn=_lost_connection, **_PATIENT)
 def collect(campaign: Campaign, iteration: int) -> State:
     """Record the session; `Waiting`, and for what, where a person has to do something first."""
     try:
-        return _shown(actions.collect(campaign, iteration, shown))
+        return _shown(loop.collect(campaign, iteration, shown))
     except Waiting as waiting:
         return Completed(name="Waiting", message=str(waiting))
 
 
 @task(task_run_name="ask {iteration}", **_PLAIN)
 def ask(campaign: Campaign, iteration: int, wanted: str | None) -> None:
-    """Tell whoever may be able to help: on Prefect's pages, in the log, and by an event for automations."""
+    """Notify whoever may be able to help: on Prefect's pages, in the log, and by an event for automations."""
     create_markdown_artifact(key="waiting", markdown=f"# Iteration {iteration} waits\n\n{wanted}\n")
     get_run_logger().warning("%s", wanted)
-    tell("rsr.waiting", campaign.root, iteration=iteration, wanted=wanted or "")
+    emit("rsr.waiting", campaign.root, iteration=iteration, wanted=wanted or "")
+
+
+def _commit(campaign: Campaign, iteration: int) -> None:
+    if words := versions.detached(campaign.root):
+        get_run_logger().warning("%s", words)
+    loop.version(campaign, iteration)
 
 
 @task(task_run_name="version {iteration}", **_COMMITS)
 def version(campaign: Campaign, iteration: int) -> None:
     """Commit and tag the iteration, and show it in Prefect's UI."""
-    actions.version(campaign, iteration)
-    workspace = campaign.workspace
-    create_table_artifact(
-        key="rsr-loop", table=flat(read_rows(workspace)), description="Real-Sim-Real, iteration by iteration"
-    )
-    create_markdown_artifact(key=f"iteration-{iteration:03d}", markdown=summary_markdown(workspace, iteration))
-
-
-@task(task_run_name="publish {iteration}", **_COMMITS)
-def publish(campaign: Campaign, iteration: int, key: str) -> None:
-    """Commit and tag an iteration of an alternative tuning, and show it in Prefect's UI."""
-    actions.version(campaign, iteration)
-    rows = [row for row in read_rows(campaign.workspace) if row["iteration"] <= iteration]
-    create_table_artifact(key=key, table=flat(rows), description="What tuning was worth, iteration by iteration")
-    report = str(campaign.workspace.report_path(iteration))
-    create_markdown_artifact(key=f"{key}-{iteration:03d}", markdown=tuning_markdown(rows, report))
+    _commit(campaign, iteration)
+    workspace, key = campaign.workspace, campaign.table.name
+    rows = [row for row in read_rows(workspace) if row["iteration"] <= iteration]
+    create_table_artifact(key=key, table=flat(rows), description="Figures, iteration by iteration")
+    create_markdown_artifact(key=f"{key}-{iteration:03d}", markdown=iteration_markdown(workspace, iteration))
 
 
 @task(task_run_name="push", **_PATIENT)
 def push(campaign: Campaign) -> bool:
     """Send everything to DVC's remote, where one is configured."""
     return bookkeeping.push(campaign.root)
+
+
+def _collected(campaign: Campaign, iteration: int) -> str | None:
+    recorded = collect(campaign, iteration)
+    return recorded.message if recorded.name == "Waiting" else None
+
+
+PREFECT = Work(
+    plan=plan,
+    stage=lambda campaign, name, iteration: _stage(name)(campaign, iteration),
+    collect=_collected,
+    ask=ask,
+    version=version,
+    push=lambda campaign: push(campaign, return_state=True),  # a remote that is away does not stop the campaign
+    say=lambda words: get_run_logger().info(words),
+)
+"""The work of an iteration as Prefect's tasks."""
+
+
+# Progress of a step in two places at once: a bar on the terminal, and an artifact in Prefect's pages.
+
+
+_EVERY_S = 5.0
+"""A report costs a call to Prefect's server; a step that is over sooner makes none."""
+
+
+@contextmanager
+def shown(title: str) -> Iterator[Advance]:
+    """Show how far a step is; `title` is its name and iteration."""
+    page = _Page(title)
+    with progress.bar(title) as bar:
+
+        def advance(fraction: float, words: str = "") -> None:
+            bar(fraction, words)
+            page.report(fraction, words)
+
+        yield advance
+    page.close()
+
+
+class _Page:
+    """A progress artifact, made when the step has gone on for a while and renewed from time to time."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._artifact: UUID | None = None
+        self._reported_s = time.monotonic()
+
+    def report(self, fraction: float, words: str) -> None:
+        now_s = time.monotonic()
+        if now_s - self._reported_s < _EVERY_S:
+            return
+        self._reported_s = now_s
+        self._write(100.0 * min(1.0, fraction), f"{self._title}: {words}" if words else self._title)
+
+    def close(self) -> None:
+        """Leave it full, if it was ever shown."""
+        if self._artifact is not None:
+            self._write(100.0, self._title)
+
+    def _write(self, percent: float, words: str) -> None:
+        if self._artifact is None:
+            key = self._title.replace(" ", "-")
+            self._artifact = create_progress_artifact(progress=percent, key=key, description=words)  # type: ignore
+        else:
+            update_progress_artifact(artifact_id=self._artifact, progress=percent, description=words)

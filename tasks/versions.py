@@ -55,12 +55,66 @@ def is_committed(root: Path, paths: list[Path], tags: Sequence[str]) -> bool:
     )
 
 
+def is_tracked(root: Path, path: str) -> bool:
+    """Whether git tracks a file, or one in a folder."""
+    return bool(git(root, "--literal-pathspecs", "ls-files", "--", path))
+
+
 def committed_version(root: Path, name: str) -> str | None:
     """The text of a file as last committed, or None."""
     try:
         return git(root, "show", f"HEAD:./{name}") + "\n"
     except WorkspaceError:
         return None
+
+
+def head(root: Path) -> tuple[str | None, str]:
+    """The branch, None where HEAD is detached, and the commit."""
+    return git(root, "branch", "--show-current") or None, git(root, "rev-parse", "HEAD")
+
+
+def detached(root: Path) -> str:
+    """Say that commits would be on no branch; empty where one is checked out."""
+    branch, commit = head(root)
+    if branch is not None:
+        return ""
+    return (
+        f"{root}: HEAD is detached at {commit[:12]}, so what the loop commits is on no branch. "
+        f"Keep it: `git -C {root} switch -c NAME`."
+    )
+
+
+def listed(root: Path) -> list[str]:
+    """Files that git tracks, or would with `git add .`."""
+    names = git(root, "ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0")
+    return [name for name in names if name]
+
+
+def bundle(root: Path, file: Path) -> None:
+    """Write the whole history, of all branches and tags, into one file."""
+    git(root, "bundle", "create", "--quiet", str(file), "--all", "HEAD")
+
+
+def unbundle(root: Path, file: Path, branch: str | None, commit: str) -> None:
+    """Make a repository of a bundle, with this commit checked out as far as git knows; no file is touched.
+
+    Nothing of it can run: a bundle holds neither settings nor hooks, and its objects are checked.
+    """
+    initialise(root)
+    fetch = ("-c", "fetch.fsckObjects=true", "fetch", "--quiet", "--update-head-ok", "--no-recurse-submodules")
+    git(root, *fetch, str(file), "refs/*:refs/*")
+    if branch is None:
+        git(root, "update-ref", "--no-deref", "HEAD", commit)
+    else:
+        git(root, "symbolic-ref", "HEAD", f"refs/heads/{branch}")
+    if head(root) != (branch, commit):
+        raise WorkspaceError(
+            got=f"a history that ends at {head(root)[1]}",
+            expected=commit,
+            where=str(root),
+            next_step="Use another archive of this campaign.",
+        )
+    git(root, "read-tree", "HEAD")
 
 
 def clear_dead_locks(root: Path) -> None:

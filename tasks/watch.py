@@ -1,4 +1,4 @@
-"""Tasks of the gap watch: look, and tell whoever should know."""
+"""Tasks of the gap watch: compare, and notify whoever should know."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from prefect import get_run_logger, task
 from prefect.artifacts import create_markdown_artifact
 from prefect.cache_policies import NO_CACHE
 
-from rsr.calibration.drift import Drift
+from rsr.calibration.checks.drift import Drift
 from rsr.files import write_text
-from rsr.steps import gap_check
+from rsr.pipelines.lab import gap_check
 from rsr.workspace import Workspace
-from tasks.events import tell
+from rsr_tasks.lab import emit
 
 _PLAIN: dict[str, Any] = {"cache_policy": NO_CACHE, "persist_result": False}
 
@@ -42,7 +42,7 @@ def _raise_alarm(workspace: Workspace, drift: Drift) -> None:
     if note.exists() and note.read_text() == words:
         return
     figures = {"gap_then": drift.gap_then, "gap_now": drift.gap_now, "limit": drift.limit, "unit": drift.gap_unit}
-    tell("rsr.robot-changed", workspace.root, **figures)
+    emit("rsr.robot-changed", workspace.root, **figures)
     write_text(note, words)
 
 

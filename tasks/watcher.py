@@ -17,7 +17,10 @@ from pathlib import Path
 import psutil
 
 LOOP_VARIABLE = "RSR_LOOP"
-"""Environment variable that every child of a loop inherits: "PID@HOST:WORKSPACE" of the loop."""
+"""Environment variable that every child of a loop inherits: "PID@HOST:WORKSPACE" of the loop.
+
+Children of `rsr_flows.serve` have "PID@HOST:serve:PORT".
+"""
 
 _watching: dict[str, subprocess.Popen[bytes]] = {}
 """Watchers that wait beside loops of this process, by the loop's mark."""
@@ -27,7 +30,7 @@ _watching: dict[str, subprocess.Popen[bytes]] = {}
 def watched() -> Iterator[None]:
     """Have our children ended should we be killed; as long as we live, that is our own business.
 
-    Where the loop is told to end (Ctrl-C, a cancelled run), the watcher stays: it ends what we leave behind.
+    Where a signal ends the loop (Ctrl-C, a cancelled run), the watcher stays: it ends what we leave behind.
     """
     mark = os.environ[LOOP_VARIABLE]
     if mark in _watching:
@@ -65,14 +68,20 @@ def _stop(mark: str) -> None:
 
 def end_marked(is_ours: Callable[[str], bool]) -> None:
     """End every process, other than this one, whose LOOP_VARIABLE answers the description."""
-    found = [process for process in psutil.process_iter() if process.pid != os.getpid() and is_ours(_mark(process))]
+    found = marked(is_ours)
     for process in found:
         _signal(process.terminate)
     for process in psutil.wait_procs(found, timeout=5)[1]:
         _signal(process.kill)
 
 
-def _mark(process: psutil.Process) -> str:
+def marked(is_ours: Callable[[str], bool]) -> list[psutil.Process]:
+    """Find every process, other than this one, whose LOOP_VARIABLE answers the description."""
+    return [process for process in psutil.process_iter() if process.pid != os.getpid() and is_ours(mark_of(process))]
+
+
+def mark_of(process: psutil.Process) -> str:
+    """Its LOOP_VARIABLE, empty if it has none."""
     try:
         return process.environ().get(LOOP_VARIABLE, "")
     except psutil.Error:

@@ -10,15 +10,18 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from rsr.config import LoopConfig, dump_config
+from rsr.config import LoopConfig, dump_config, load_config
 from rsr.errors import WorkspaceError
 from rsr.files import cannot_write, write_json, write_text
-from rsr.steps import LAUNCHER_FILE, PYTHON_FILE, StepTable, render_launcher, render_pipeline
-from rsr.workspace import CHAIN_FILE, Workspace
-from tasks import bookkeeping, versions
+from rsr.pipelines import LAUNCHER_FILE, PYTHON_FILE, StepTable, render_launcher, render_pipeline, with_curves
+from rsr.workspace import CHAIN_FILE, SCENARIO_DIR, Workspace
+from rsr_tasks import bookkeeping, versions
+from rsr_tasks.own_scenario import take_in
 
 _UNFINISHED = ".rsr/unfinished"
 _OWN = {".rsr", ".prefect"}
+_ADOPTED = {"params.yaml", "robot.yaml", SCENARIO_DIR, "inbox"}
+"""Files that may lie in a folder before a campaign begins there; none of them is lost."""
 _WRITTEN = (
     ".git",
     ".dvc",
@@ -27,7 +30,6 @@ _WRITTEN = (
     "bin",
     "data",
     "data.dvc",
-    "params.yaml",
     "dvc.yaml",
     CHAIN_FILE,
 )
@@ -35,16 +37,18 @@ _LEAST_FREE_BYTES = 100_000_000
 
 _GITIGNORE = """\
 # recordings (data.dvc lists them) and what a lab drops, this machine's state of the loop, Prefect's history,
-# unfinished training
+# unfinished training, Python's caches
 /data
 /inbox
 /.rsr
 /.prefect
 /iterations/*/.training*
+__pycache__/
 """
 _DVCIGNORE = """\
-# files being written, and folders in which there is nothing for DVC
+# files being written, Python's caches, and folders in which there is nothing for DVC
 *.part
+__pycache__/
 /inbox
 /.rsr
 /.prefect
@@ -59,6 +63,8 @@ def check_workspace(root: Path) -> None:
     """
     if is_new(root):
         return
+    if not (root / CHAIN_FILE).exists() and not ((root / ".git").exists() and (root / ".dvc").exists()):
+        raise no_campaign(root)
     parts = ((".git", "git", "git init"), (".dvc", "DVC", "dvc init"), (CHAIN_FILE, CHAIN_FILE, "git checkout ."))
     for name, what, command in parts:
         if not (root / name).exists():
@@ -68,6 +74,21 @@ def check_workspace(root: Path) -> None:
                 where=str(root),
                 next_step=f"Name a new or empty folder, in which a workspace is made; or run `{command}` in this one.",
             )
+
+
+def no_campaign(root: Path) -> WorkspaceError:
+    """Error for a folder in which no campaign was begun."""
+    return WorkspaceError(
+        got="a folder without a campaign" if root.exists() else "no such folder",
+        expected="a campaign: a workspace with its own git and DVC repository",
+        where=str(root),
+        next_step=f"Begin one: `rsr init {root if may_begin(root) else 'NEW_FOLDER'}` asks for its settings.",
+    )
+
+
+def may_begin(root: Path) -> bool:
+    """Whether a campaign may begin here: a new workspace, or a folder with nothing but settings and what they name."""
+    return is_new(root) or (root.is_dir() and {path.name for path in root.iterdir()} <= _OWN | _ADOPTED)
 
 
 def is_new(root: Path) -> bool:
@@ -80,7 +101,8 @@ def is_new(root: Path) -> bool:
 def create_workspace(root: Path, config: LoopConfig, table: StepTable) -> Workspace:
     """Make a workspace in a new or empty folder: a git and DVC repository with settings, pipeline and empty chain.
 
-    A marker lies in it until it is complete; where one is found, an interrupted creation is begun again.
+    Its scenario is copied into it. A marker lies in it until it is complete; where one is found, an
+    interrupted creation is begun again.
     """
     write_text(root / _UNFINISHED, "")
     check_space(root)
@@ -88,14 +110,17 @@ def create_workspace(root: Path, config: LoopConfig, table: StepTable) -> Worksp
         _clear(root)
     except OSError as error:
         raise cannot_write(root, error) from error
+    config = config.model_copy(update={"scenario": take_in(config.scenario, root)})
     versions.initialise(root)
     write_text(root / ".gitignore", _GITIGNORE)
     bookkeeping.initialise(root)
     write_text(root / ".dvcignore", _DVCIGNORE)
-    dump_config(config, root / "params.yaml")
+    if not (root / "params.yaml").exists() or load_config(root / "params.yaml") != config:  # comments stay
+        dump_config(config, root / "params.yaml")
     write_json(root / CHAIN_FILE, {"chain": {}})
     refresh(root, table)
-    names = (".gitignore", ".dvcignore", ".dvc/.gitignore", ".dvc/config", "data.dvc", "params.yaml", CHAIN_FILE)
+    names = [".gitignore", ".dvcignore", ".dvc/.gitignore", ".dvc/config", "data.dvc", "params.yaml", CHAIN_FILE]
+    names += [SCENARIO_DIR] if (root / SCENARIO_DIR).is_dir() else []
     versions.commit(root, "rsr: a new campaign", [root / name for name in (*names, "dvc.yaml", LAUNCHER_FILE)])
     (root / _UNFINISHED).unlink()
     return Workspace(root)
@@ -113,7 +138,8 @@ def refresh(root: Path, table: StepTable) -> None:
 
 def write_pipeline(root: Path, table: StepTable) -> None:
     """Write dvc.yaml, where it differs from what table and chain say."""
-    _write_if_different(root / "dvc.yaml", render_pipeline(table, Workspace(root).chain()))
+    workspace = Workspace(root)
+    _write_if_different(root / "dvc.yaml", render_pipeline(with_curves(table, workspace.rows()), workspace))
 
 
 def write_curves(workspace: Workspace) -> None:

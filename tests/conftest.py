@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import os
 import socket
 import sys
@@ -37,6 +38,16 @@ def _refuse_network(event: str, arguments: tuple) -> None:
 
 
 sys.addaudithook(_refuse_network)
+
+# Where everything of `.[dev]` is installed, as .ci/run sees to, nothing is skipped for want of it.
+if os.environ.get("RSR_EVERY_EXTRA"):
+    pytest.importorskip = lambda name, **_: importlib.import_module(name)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that have slow tests, so that at the end no process works on a long one alone."""
+    dear = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in dear)
 
 
 @pytest.fixture(scope="session")

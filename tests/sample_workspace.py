@@ -12,9 +12,9 @@ from rsr.config import LoopConfig, dump_config
 from rsr.files import write_arrays, write_json
 from rsr.infogap import fit_infogap
 from rsr.randomness import generator
-from rsr.scenarios import Scenario, load_scenario
-from rsr.scenarios.push_cube.task import SUCCESS_M
-from rsr.scenarios.pushing.arm import CENTRE_M
+from rsr.scenarios import Scenario, load_scenario, task_of
+from rsr.scenarios.built_in.push_cube.task import SUCCESS_M
+from rsr.scenarios.built_in.pushing.arm import CENTRE_M
 from rsr.sessions import Card, Episode, Session, write_session
 from rsr.workspace import Workspace
 
@@ -75,7 +75,7 @@ def make_session(
         return made
 
     time_s = np.arange(rows) * scenario.control_dt_s
-    card = Card(name, scenario.name, "twin", simulated=True, control_dt_s=scenario.control_dt_s)
+    card = Card(name, scenario.name, "stand_in", simulated=True, control_dt_s=scenario.control_dt_s)
     return Session(card, scenario.channels, tuple(Episode(i, time_s, values(i)) for i in range(len(block))))
 
 
@@ -117,7 +117,7 @@ def _write_calibration(bench: Bench, iteration: int, real: np.ndarray) -> None:
         status="converged" if iteration > 1 else "budget spent",
         evidence=Evidence(*gaps, "m", _channels(gaps), tuple(range(HELD_OUT[0])), HELD_OUT),
         trace=np.stack([np.arange(1, 15) * 4e5, 900 * np.exp(-np.arange(14) / 4) + 120], axis=1),
-        warnings=("cube_mass and table_friction move together: record a free slide",),
+        warnings=("cube_mass and table_friction are correlated: record a free slide",),
         replays=Replays(np.array(held), shown, before, after),
     )
     save_calibration(calibration, bench.workspace.calibration_dir(iteration))
@@ -160,13 +160,13 @@ def _write_curve(bench: Bench, iteration: int) -> None:
 def _write_evaluation(bench: Bench, iteration: int, real: np.ndarray, target: np.ndarray) -> None:
     shares = (*_SUCCESS[iteration], 0.92)
     simulated, tuned = (_wrong(bench, real, _ERROR_M[number]) for number in (iteration - 1, iteration))
-    arrays = {
-        "target": target,
-        "real_block": real,
-        "simulated_block": simulated,
-        "tuned_block": tuned,
-        "retrained_block": _block_paths(bench, target, shares[2]),
+    paths = {
+        "real": real,
+        "simulated": simulated,
+        "tuned": tuned,
+        "retrained": _block_paths(bench, target, shares[2]),
     }
+    arrays = {name: values for run in paths for name, values in _compared(bench, run, paths[run], target).items()}
     write_arrays(bench.workspace.evaluation_dir(iteration) / "rollouts.npz", arrays)
     estimates = _estimates(bench, iteration)
     metrics = {
@@ -180,6 +180,11 @@ def _write_evaluation(bench: Bench, iteration: int, real: np.ndarray, target: np
         "success_sim": shares[0],
         "success_reality": shares[1],
         "success_sim_retrained": shares[2],
+        "distance_error_sim": 0.012,
+        "distance_error_reality": 2 * _ERROR_M[iteration - 1],
+        "distance_error_sim_retrained": 0.012,
+        "units": {"gap": "m", "x": "m", "y": "m", "distance": "m"},
+        "channel_gaps": {"block_position": {"before": _ERROR_M[iteration - 1], "after": _ERROR_M[iteration]}},
         "coverage": 0.41,
         "params": {name: estimate.value for name, estimate in estimates.items()},
         "verdicts": {name: estimate.verdict for name, estimate in estimates.items()},
@@ -192,8 +197,17 @@ def _write_evaluation(bench: Bench, iteration: int, real: np.ndarray, target: np
     write_json(bench.workspace.metrics_path(iteration), metrics)
 
 
+def _compared(bench: Bench, run: str, paths: np.ndarray, target: np.ndarray) -> dict[str, np.ndarray]:
+    """What `rsr.pipelines.loop.evaluate` keeps of episodes whose block moves along `paths`."""
+    task = task_of(bench.scenario)
+    channels = {"block_position": paths, "target_position": np.broadcast_to(target[:, None], paths.shape)}
+    figures = {f"{run}.figure.{figure.name}": figure.compute(channels) for figure in task.figures}
+    last = {name: values[:, -1] for name, values in channels.items()}
+    return {**figures, f"{run}.plane": task.plane.compute(channels), f"{run}.success": task.succeeded(last)}
+
+
 def _write_receipts(workspace: Workspace, iteration: int) -> None:
-    """Receipts as `rsr.steps.leave_receipt` writes them, with hashes and times made up."""
+    """Receipts as `rsr.pipelines.leave_receipt` writes them, with hashes and times made up."""
     for minute, step in enumerate(("collect", "tune", "infogap", "retrain", "evaluate")):
         receipt = {
             "step": step,

@@ -9,9 +9,9 @@ from unittest import mock
 from rsr.calibration import calibrator
 from rsr.calibration.fitting import Effort
 from rsr.config import InfoGapConfig, LoopConfig, RealityConfig, RetrainConfig, StartConfig, TuneConfig
+from rsr.pipelines import TABLE, methods
+from rsr.pipelines.loop.stages import tune as real_tune
 from rsr.progress import Advance
-from rsr.steps import TABLE, methods
-from rsr.steps.tune import tune as real_tune
 from rsr.workspace import Workspace
 
 SMALL = LoopConfig(

@@ -11,9 +11,8 @@ import signal
 import sys
 from pathlib import Path
 
-from tasks.bare_loop import run_bare_loop
-from tasks.campaign import TUNING_TABLES
-from tasks.presets import settings_of
+from rsr_tasks.campaign import TABLES, settings_of
+from rsr_tasks.loop import run_bare_loop
 
 
 def main() -> None:
@@ -26,7 +25,7 @@ def main() -> None:
     if names:
         sys.addaudithook(watch)
     config = settings_of(tuning, json.loads(settings))  # pyright: ignore
-    run_bare_loop(Path(folder), int(iterations), TUNING_TABLES[tuning], config)
+    run_bare_loop(Path(folder), int(iterations), TABLES[tuning], config)
 
 
 if __name__ == "__main__":

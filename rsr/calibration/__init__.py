@@ -1,9 +1,9 @@
 """Calibration: from recordings to the simulator's parameters, with intervals, verdicts and held-out evidence.
 
-Episodes are cut into short windows (`windows`), a method searches for the parameters that reproduce them (`loss`,
-`cmaes`, `sysid`, `gradient`), the result is averaged over the ripples of contact (`refine`), judged by what the data
-can tell (`identifiability`) and by episodes that the fit never saw (`evidence`). Every method returns the same
-`Calibration`.
+Episodes are cut into short windows and compared with simulations (`problem`), a method searches for the parameters
+that reproduce them and averages over contact-induced roughness (`search`), the posterior says how well they are
+identified (`uncertainty`), and held-out episodes and further checks say whether to trust it (`checks`). Every method
+returns the same `Calibration`.
 May import sessions, scenarios and simulators; knows nothing of policies or realities.
 
     fitting = calibrator(TuneConfig(method="cmaes"))
@@ -11,18 +11,19 @@ May import sessions, scenarios and simulators; knows nothing of policies or real
     save_calibration(calibration, folder)
 """
 
-from rsr.calibration.contract import Calibration, Calibrator, Estimate, Evidence, Prior, Replays, Status, Verdict
-from rsr.calibration.evidence import channel_rms, replay
+from rsr.calibration.calibrator import Calibration, Calibrator, Estimate, Evidence, Prior, Replays, Status, Verdict
 from rsr.calibration.fitting import Effort
 from rsr.calibration.methods import METHODS, calibrator
-from rsr.calibration.posterior import draw_parameters
-from rsr.calibration.priors import next_prior, start_calibration, start_prior
+from rsr.calibration.priors import draw_parameters, next_prior, start_calibration, start_prior
+from rsr.calibration.problem.division import Division
+from rsr.calibration.problem.held_out import channel_rms, replay
 from rsr.calibration.storage import load_calibration, load_replays, save_calibration
 
 __all__ = [
     "METHODS",
     "Calibration",
     "Calibrator",
+    "Division",
     "Effort",
     "Estimate",
     "Evidence",

@@ -2,37 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from rsr.calibration import identifiability, together
-from rsr.calibration.checking import Subject, check
-from rsr.calibration.contract import Calibration, Checks, Prior, Status
-from rsr.calibration.evidence import HeldOut, Replayed, split
-from rsr.calibration.identifiability import Posterior
-from rsr.calibration.loss import Loss
-from rsr.calibration.racing import Race, race
-from rsr.calibration.refine import linearise, refine
-from rsr.calibration.search import Found, Search
-from rsr.calibration.starts import free_of_starts
-from rsr.calibration.windows import Windows, choose, cut
-from rsr.calibration.zeros import ROUNDS, around_zeros, with_zeros
+from rsr.calibration.calibrator import Calibration, Checks, Misfit, Prior, Status
+from rsr.calibration.checks.expressiveness import described, expressed, misfits
+from rsr.calibration.checks.fit_checks import FittedProblem, check
+from rsr.calibration.checks.survival import doubt_warnings
+from rsr.calibration.checks.unknown import at_prior_where_unknown
+from rsr.calibration.problem.acceptance import FEW, Acceptance
+from rsr.calibration.problem.division import Division
+from rsr.calibration.problem.held_out import HeldOut, Replayed, split
+from rsr.calibration.problem.loss import Loss
+from rsr.calibration.problem.windows import Windows, choose, cut, words
+from rsr.calibration.search.descent import Search, SearchResult
+from rsr.calibration.search.halving import StructureSelection, select_structure
+from rsr.calibration.search.marginalise import around_biases, marginalise_initial_states, reweighted, with_biases
+from rsr.calibration.search.refine import Linearisation, linearise, refine
+from rsr.calibration.search.second import SAID, checked_end
+from rsr.calibration.uncertainty import identifiability
+from rsr.calibration.uncertainty.identifiability import Posterior
 from rsr.errors import CalibrationError
-from rsr.progress import Advance, part_of
+from rsr.progress import Advance, ignore, part_of
 from rsr.randomness import derive_seed, generator
 from rsr.scenarios import Scenario
 from rsr.scenarios.structure import structured
 from rsr.sessions import Episode, Session
 from rsr.simulators import MujocoSimulator
 
-_SEARCHED, _REFINED, _FREED = 0.55, 0.7, 0.9
-"""Shares of the time after the search, after averaging over ripples and after doing so without errors of the starts."""
+_SEARCHED, _REFINED, _MARGINALISED = 0.55, 0.7, 0.9
+"""Shares of the time after the search, after averaging contact-induced roughness and after doing so with initial
+states marginalised."""
+
+FIRST_SHARE, FIRST_WINDOWS = 2 / 3, 64
+"""Of the search's budget before the model's error is estimated at what it found, and windows that tell it."""
+SWAPPED_SHARE = 1 / 3
+"""Of the budget, for the fit to the held-out episodes that cross-validation needs where they are `FEW`."""
 
 
 class Effort(BaseModel):
-    """How much a fit simulates. With the defaults one of push_cube takes some forty seconds of one core's time.
+    """Effort of a fit. With the defaults one of push_cube takes some forty seconds of one core's time.
 
     Args:
         budget: points that the search may evaluate.
@@ -54,7 +66,7 @@ class Effort(BaseModel):
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What a fit came to: parameters [P], replays of the held-out episodes before and after, and the rest."""
+    """The outcome of a fit: parameters [P], replays of the held-out episodes before and after, and the rest."""
 
     values: np.ndarray
     posterior: Posterior
@@ -64,6 +76,9 @@ class _Outcome:
     trace: np.ndarray
     warnings: tuple[str, ...] = ()
     checks: Checks = field(default_factory=Checks)
+    misfits: Mapping[str, Misfit] = field(default_factory=dict)
+    rejected: Mapping[str, float] = field(default_factory=dict)
+    cross_validated: float | None = None
 
 
 @dataclass(frozen=True)
@@ -71,9 +86,10 @@ class WindowCalibrator:
     """The `Calibrator` of every method that minimises `Loss` over windows.
 
     Args:
-        fit_episodes: episodes to fit, drawn by seed, half of all at most; the others judge.
+        fit_episodes: episodes to fit, drawn by seed, half of all at most; the others are held out.
         resamples: sets of episodes to fit again, to check the intervals.
-        races: let the structures race that the scenario leaves open.
+        selects_structure: select among the structures that the scenario leaves open, by successive halving.
+        division: which episodes may be fitted, and which judge.
     """
 
     method: str
@@ -81,29 +97,37 @@ class WindowCalibrator:
     fit_episodes: int
     effort: Effort
     resamples: int = 0
-    races: bool = False
+    selects_structure: bool = False
+    division: Division = field(default_factory=Division)
 
     def fit(
         self, scenario: Scenario, sessions: tuple[Session, ...], prior: Prior, seed: int, advance: Advance
     ) -> Calibration:
         """See `Calibrator.fit`."""
         episodes = _episodes(scenario, sessions)
+        # A prior of an earlier scenario may lie outside of the bounds: refuse it before anything is simulated.
         scenario.space.check(scenario.space.to_values(prior.mean))
-        fitted, held_out = split(scenario, episodes, self.fit_episodes, generator(seed, "split"))
+        fitted, held_out = split(scenario, episodes, self.fit_episodes, generator(seed, "split"), self.division)
         chosen = [episodes[index] for index in fitted]
-        ran = self._raced(scenario, chosen, prior, seed, advance)
-        scenario = structured(scenario, ran.chosen)
+        selection = self._selected(scenario, chosen, prior, seed, advance)
+        scenario = structured(scenario, selection.chosen)
         windows = self._windows(scenario, chosen, seed)
         with MujocoSimulator(scenario, self.effort.threads) as simulator:
-            judges = HeldOut(scenario, simulator, episodes, fitted, held_out, self.effort.gap_horizon_steps)
-            loss = with_zeros(Loss(scenario, simulator, windows, prior))
-            outcome = self._fitted(loss, judges, seed, advance) if len(windows) else _nothing_moves(loss, judges)
+            unseen = HeldOut(scenario, simulator, episodes, fitted, held_out, self.effort.gap_horizon_steps)
+            loss = with_biases(Loss(scenario, simulator, windows, prior))
+            outcome = self._fitted(loss, unseen, seed, advance) if len(windows) else _without_information(loss, unseen)
         advance(1.0, outcome.status)
-        return replace(_calibration(scenario, self.method, judges, outcome), structure=ran.chosen, race=ran.scores)
+        return replace(
+            _calibration(scenario, self.method, unseen, outcome),
+            structure=selection.chosen,
+            structure_losses=selection.scores,
+        )
 
-    def _raced(self, scenario: Scenario, episodes: list[Episode], prior: Prior, seed: int, advance: Advance) -> Race:
-        if not self.races:
-            return Race({}, {})
+    def _selected(
+        self, scenario: Scenario, episodes: list[Episode], prior: Prior, seed: int, advance: Advance
+    ) -> StructureSelection:
+        if not self.selects_structure:
+            return StructureSelection({}, {})
         if not scenario.structure:
             raise CalibrationError(
                 got="no `structure`",
@@ -111,74 +135,128 @@ class WindowCalibrator:
                 where=f"scenario {scenario.name}",
                 next_step="Add `structure` to the scenario's YAML file, or calibrate without it.",
             )
-        return race(scenario, episodes, prior, seed, part_of(advance, 0.0, 0.0))
+        return select_structure(scenario, episodes, prior, seed, part_of(advance, 0.0, 0.0))
 
     def _windows(self, scenario: Scenario, episodes: list[Episode], seed: int) -> Windows:
         steps = self.effort.window_steps or scenario.window_steps
+        # Windows overlap by half, so that a contact at a window's edge lies inside another one.
         every = cut(scenario, episodes, steps, stride=max(1, steps // 2))
         return choose(scenario, every, self.effort.max_windows, generator(seed, "windows"))
 
-    def _fitted(self, loss: Loss, judges: HeldOut, seed: int, advance: Advance) -> _Outcome:
-        """Search, average over ripples, and keep the result if it predicts the held-out episodes better."""
+    def _windows_in_words(self, loss: Loss) -> str:
+        reason = "as asked for" if self.effort.window_steps else loss.scenario.window_reason
+        return words(loss.scenario, loss.windows, reason)
+
+    def _fitted(self, loss: Loss, held_out: HeldOut, seed: int, advance: Advance) -> _Outcome:
+        """Search, average contact-induced roughness, and keep the result if it predicts unseen episodes better."""
         loss, found = self._searched(loss, seed, part_of(advance, 0.0, _SEARCHED))
         fitted_seed, seed = seed, derive_seed(seed, "refine")
-        point, slope = refine(loss, found.point, seed, part_of(advance, _SEARCHED, _REFINED))
-        freed, origin = free_of_starts(loss, point, seed, part_of(advance, _REFINED, _FREED)), np.zeros(len(point))
-        before, after = (judges.replays(loss.values(each)) for each in (origin, point))
-        status: Status = found.status
-        known = judges.evidence(before, after)
-        if known.gap_after >= known.gap_before:
-            point, after, status = origin, before, "no improvement"
-            slope = linearise(loss, origin, np.linalg.inv(slope.precision), np.random.default_rng(seed))
-        episodes = [judges.episodes[index] for index in judges.fitted]
-        known_now = freed.posterior(point, exact=found.sensitivity == "mjx", seed=seed)
-        subject = Subject(loss, episodes, point, slope, known_now, found.sensitivity)
-        checked = check(subject, self.resamples, fitted_seed, part_of(advance, _FREED, 1.0))
+        point, slope, status = _refined(loss, found, seed, part_of(advance, _SEARCHED, _REFINED))
+        # The estimate itself stays the one that predicts best from measured states; only its posterior is marginalised.
+        marginal = marginalise_initial_states(loss, point, seed, part_of(advance, _REFINED, _MARGINALISED))
+        exact = found.sensitivity == "mjx"
+        posterior = marginal.posterior(point, exact, seed)
+        point = at_prior_where_unknown(loss, point, slope, posterior)
+        episodes = [held_out.episodes[index] for index in held_out.fitted]
+        misfit = misfits(reweighted(loss, point), episodes, point)
+        accepted = self._accepted(loss, held_out, point, fitted_seed)
+        remarks, rejected = [found.remark] if found.remark else [], {}
+        if not accepted.better:
+            status, rejected = "no improvement", loss.scenario.space.mapping(loss.values(point))
+            remarks.append(accepted.reason(rejected))
+            # The slope was taken around the rejected point; the checks need the one around the prior's mean.
+            point = np.zeros(len(point))
+            slope = linearise(loss, point, np.linalg.inv(slope.precision), np.random.default_rng(seed))
+            posterior = marginal.posterior(point, exact, seed)
+        problem = FittedProblem(loss, episodes, point, slope, posterior, found.sensitivity, held_out.held_out_episodes)
+        checked = check(problem, self.resamples, fitted_seed, part_of(advance, _MARGINALISED, 1.0))
         return _Outcome(
-            loss.values(point), checked.posterior, status, before, after, found.trace, checked.warnings, checked.checks
+            values=loss.values(point),
+            posterior=checked.posterior,
+            status=status,
+            before=accepted.before,
+            after=accepted.after if accepted.better else accepted.before,
+            trace=found.trace,
+            warnings=(*expressed(misfit), *remarks, *checked.warnings),
+            checks=replace(checked.checks, windows=self._windows_in_words(loss), model_error=described(misfit)),
+            misfits=misfit,
+            rejected=rejected,
+            cross_validated=accepted.cross_validated,
         )
 
-    def _searched(self, loss: Loss, seed: int, advance: Advance) -> tuple[Loss, Found]:
-        """Search; where zeros differ from episode to episode, search again around those that were found."""
-        rounds = ROUNDS if loss.zeros else 1
-        for turn in range(rounds - 1):
-            part = part_of(advance, turn / rounds, (turn + 1) / rounds)
-            found = self.search(loss, self.effort.budget, derive_seed(seed, "search"), part)
-            loss = around_zeros(loss, found.point)
-        last = part_of(advance, 1 - 1 / rounds, 1.0)
-        found = self.search(loss, self.effort.budget, derive_seed(seed, "search"), last)
-        return (around_zeros(loss, found.point) if loss.zeros else loss), found
+    def _searched(self, loss: Loss, seed: int, advance: Advance) -> tuple[Loss, SearchResult]:
+        """Search, and search on with the residuals weighed by the error that the model then has; check the end."""
+        seed, first = derive_seed(seed, "search"), round(FIRST_SHARE * self.effort.budget)
+        loss = reweighted(loss, loss.first)
+        found = self.search(loss.thinned(FIRST_WINDOWS), first, seed, part_of(advance, 0.0, FIRST_SHARE))
+        loss = reweighted(around_biases(loss, found.point), found.point)
+        rest = max(1, self.effort.budget - first)
+        found = self.search(loss, rest, seed, part_of(advance, FIRST_SHARE, 0.9))
+        last = part_of(advance, 0.9, 1.0)
+        found = checked_end(loss, found, self.search, self.effort.budget, derive_seed(seed, "second"), last)
+        return (around_biases(loss, found.point) if loss.biases else loss), found
+
+    def _accepted(self, loss: Loss, held_out: HeldOut, point: np.ndarray, seed: int) -> Acceptance:
+        """Compare an estimate [P] with the prior's mean on unseen episodes; cross-validate where these are few."""
+        origin = loss.values(np.zeros(len(point)))  # the prior's mean
+        found = Acceptance(held_out, held_out.replays(origin), held_out.replays(loss.values(point)))
+        if len(held_out.held_out) >= FEW:
+            return found
+        swapped = replace(held_out, fitted=held_out.held_out, held_out=held_out.fitted)
+        windows = self._windows(loss.scenario, swapped.fitted_episodes, seed)
+        if not len(windows):
+            return found
+        # The other way round: a fit to those that were held out predicts those that were fitted.
+        other = Loss(loss.scenario, loss.simulator, windows, loss.prior, origin=np.zeros(len(point)))
+        other = reweighted(with_biases(other), other.first)
+        ended = self.search(other, max(1, round(SWAPPED_SHARE * self.effort.budget)), derive_seed(seed, "swap"), ignore)
+        predicted = swapped.replays(loss.values(ended.point))
+        return replace(found, swapped=Acceptance(swapped, swapped.replays(origin), predicted))
 
 
-def _nothing_moves(loss: Loss, judges: HeldOut) -> _Outcome:
-    """What recordings say in which nothing moves: nothing."""
+def _refined(loss: Loss, found: SearchResult, seed: int, advance: Advance) -> tuple[np.ndarray, Linearisation, Status]:
+    """Average contact-induced roughness around a search's end; returns a point [P] that is no higher than this."""
+    point, slope = refine(loss, found.point, seed, advance)
+    begun, ended = loss(np.stack([found.point, point]))
+    if ended > begun:
+        return found.point, slope, found.status
+    # A search that leaves more than that to these few steps had not converged.
+    return point, slope, found.status if ended > (1.0 - SAID) * begun else "budget spent"
+
+
+def _without_information(loss: Loss, held_out: HeldOut) -> _Outcome:
+    """Return the prior, as the outcome for recordings in which nothing moves."""
     values = loss.values(np.zeros(len(loss.prior.mean)))
-    replays = judges.replays(values)
+    replays = held_out.replays(values)
     warning = (
-        f"nothing moves in the {len(judges.fitted)} fitted episodes, so no parameter can be told from them: "
+        f"nothing moves in the {len(held_out.fitted)} fitted episodes, so they carry no information on any parameter: "
         "record episodes in which the robot moves and touches."
     )
-    silence = identifiability.ignorance(loss.scenario.space, loss.prior.std)
-    return _Outcome(values, silence, "no improvement", replays, replays, np.zeros((0, 2)), (warning,))
+    prior = identifiability.prior_only(loss.scenario.space, loss.prior.std)
+    return _Outcome(values, prior, "no improvement", replays, replays, np.zeros((0, 2)), (warning,))
 
 
-def _calibration(scenario: Scenario, method: str, judges: HeldOut, outcome: _Outcome) -> Calibration:
+def _calibration(scenario: Scenario, method: str, held_out: HeldOut, outcome: _Outcome) -> Calibration:
     estimates = identifiability.estimates(scenario.space, outcome.values, outcome.posterior)
+    estimates = identifiability.doubted(estimates, outcome.checks.doubts)
     return Calibration(
         scenario=scenario.name,
         method=method,
         estimates=estimates,
         covariance=outcome.posterior.covariance,
         status=outcome.status,
-        evidence=judges.evidence(outcome.before, outcome.after),
+        evidence=replace(held_out.evidence(outcome.before, outcome.after), cross_validated=outcome.cross_validated),
         trace=outcome.trace,
         warnings=(
             *outcome.warnings,
-            *identifiability.at_bound(estimates),
-            *together.warnings(scenario, outcome.posterior.covariance, estimates),
+            *identifiability.at_bound_warnings(estimates),
+            *identifiability.correlation_warnings(scenario, outcome.posterior.covariance, estimates),
+            *doubt_warnings(outcome.checks.doubts),
         ),
-        replays=judges.kept(outcome.before, outcome.after),
+        replays=held_out.shown(outcome.before, outcome.after),
         checks=outcome.checks,
+        misfits=outcome.misfits,
+        rejected=outcome.rejected,
     )
 
 

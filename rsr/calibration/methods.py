@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from rsr.calibration.adam import search_adam
-from rsr.calibration.cmaes import search_cmaes
-from rsr.calibration.contract import Calibrator
+from rsr.calibration.calibrator import Calibrator
 from rsr.calibration.fitting import Effort, WindowCalibrator
-from rsr.calibration.gradient import search_mjx
-from rsr.calibration.search import Found, Search
-from rsr.calibration.sysid import search_sysid
+from rsr.calibration.problem.division import Division
+from rsr.calibration.search.adam import search_adam
+from rsr.calibration.search.descent import Search, SearchResult
+from rsr.calibration.search.evolution import search_cmaes
+from rsr.calibration.search.mjx import search_mjx
+from rsr.calibration.search.sysid import search_sysid
 from rsr.config import TuneConfig
-from rsr.errors import ConfigError
+from rsr.errors import check_choice
 
 METHODS: dict[str, Search] = {
     "mjx": search_mjx,
@@ -21,24 +22,28 @@ METHODS: dict[str, Search] = {
     "sysid": search_sysid,
     "adam": search_adam,
 }
-DIFFERENTIATING: dict[str, Callable[..., Found]] = {"mjx": search_mjx, "adam": search_adam}
-"""Methods that can be told how to compute sensitivities."""
+DIFFERENTIATING: dict[str, Callable[..., SearchResult]] = {"mjx": search_mjx, "adam": search_adam}
+"""Methods with a choice of how Jacobians are computed."""
 
 
-def calibrator(config: TuneConfig, effort: Effort | None = None) -> Calibrator:
+def calibrator(config: TuneConfig, effort: Effort | None = None, division: Division | None = None) -> Calibrator:
     """Make the calibrator that the settings name.
+
+    Args:
+        effort: by default that of a usual fit.
+        division: which episodes are fitted and which judge; by default drawn at random.
 
     Example:
         >>> fitting = calibrator(TuneConfig(method="cmaes", fit_episodes=32))
         >>> calibration = fitting.fit(scenario, (session,), start_prior(scenario), seed=0, advance=ignore)
     """
-    if config.method not in METHODS:
-        raise ConfigError(
-            got=f"calibration method '{config.method}'",
-            expected=f"one of {', '.join(METHODS)}",
-            where="tune.method",
-            next_step="Correct it in params.yaml or on the command line.",
-        )
+    check_choice(
+        config.method,
+        METHODS,
+        got=f"calibration method '{config.method}'",
+        where="tune.method",
+        next_step="Correct it in params.yaml or on the command line.",
+    )
     search = METHODS[config.method]
     if config.method in DIFFERENTIATING:
         search = partial(DIFFERENTIATING[config.method], sensitivity=config.sensitivity)
@@ -48,5 +53,6 @@ def calibrator(config: TuneConfig, effort: Effort | None = None) -> Calibrator:
         fit_episodes=config.fit_episodes,
         effort=effort or Effort(),
         resamples=config.bootstrap,
-        races=config.structure,
+        selects_structure=config.structure,
+        division=division or Division(),
     )

@@ -1,11 +1,13 @@
-"""What is believed of the parameters before an iteration's data."""
+"""Priors of the iterations, and draws from a calibration's posterior."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from rsr.calibration.contract import Calibration, Evidence, Prior
-from rsr.calibration.identifiability import estimates, ignorance
+from rsr.calibration.calibrator import Calibration, Evidence, Prior
+from rsr.calibration.uncertainty.identifiability import estimates, prior_only
 from rsr.errors import CalibrationError
 from rsr.scenarios import Scenario
 
@@ -16,12 +18,12 @@ FLOOR = 0.1
 
 
 def start_prior(scenario: Scenario) -> Prior:
-    """The scenario's own prior, around nominal: of iteration 1."""
+    """Return the scenario's own prior, around nominal: that of iteration 1."""
     return Prior(scenario.space.to_coordinates(scenario.space.nominal), scenario.space.prior_std)
 
 
 def next_prior(scenario: Scenario, previous: Calibration) -> Prior:
-    """The prior of an iteration: the previous estimate, doubted, and never vaguer than the scenario's own."""
+    """Make the prior of an iteration: the previous posterior, inflated, and never wider than the scenario's own."""
     if tuple(previous.estimates) != scenario.space.names:
         raise CalibrationError(
             got=f"parameters {', '.join(previous.estimates)}",
@@ -36,9 +38,9 @@ def next_prior(scenario: Scenario, previous: Calibration) -> Prior:
 
 
 def start_calibration(scenario: Scenario) -> Calibration:
-    """Iteration 0: nominal values, intervals of the scenario's prior, no data."""
+    """Make the calibration of iteration 0: nominal values, intervals of the scenario's prior, no data."""
     space = scenario.space
-    found = ignorance(space, space.prior_std)
+    found = prior_only(space, space.prior_std)
     return Calibration(
         scenario=scenario.name,
         method="nominal",
@@ -47,3 +49,56 @@ def start_calibration(scenario: Scenario) -> Calibration:
         status="no improvement",
         evidence=Evidence(0.0, 0.0, scenario.observed_channel(scenario.gap_channel).channel.unit, {}, (), ()),
     )
+
+
+# Domain randomisation from the posterior: parameters drawn as plausible as the data leave them.
+
+_ROUNDS = 100
+"""Draws of whatever fell outside the bounds; what still does then is put on the bound."""
+
+
+def draw_parameters(
+    scenario: Scenario, calibration: Calibration, count: int, rng: np.random.Generator, factor: float = 1.0
+) -> np.ndarray:
+    """Draw parameters [count, P] from the posterior, within the bounds.
+
+    Drawn from the calibration's samples where it has them, with replacement; else Gaussian in unconstrained
+    coordinates.
+
+    Args:
+        factor: on the distances from the estimate; 0 draws the estimate each time.
+    """
+    space, draw = scenario.space, _drawer(scenario, calibration, rng, factor)
+    values = space.to_values(draw(count))
+    for _ in range(_ROUNDS):
+        outside = ((values < space.lower) | (values > space.upper)).any(axis=1)
+        if not outside.any():
+            break
+        values[outside] = space.to_values(draw(int(outside.sum())))
+    return np.clip(values, space.lower, space.upper)
+
+
+def _drawer(
+    scenario: Scenario, calibration: Calibration, rng: np.random.Generator, factor: float
+) -> Callable[[int], np.ndarray]:
+    """Make a function that draws coordinates [count, P]."""
+    samples, size = calibration.samples, len(scenario.space)
+    mean = scenario.space.to_coordinates(calibration.vector())
+    if samples is None:
+        spread = factor * _root(calibration.covariance)
+        return lambda count: mean + rng.standard_normal((count, size)) @ spread.T
+    if samples.ndim != 2 or samples.shape[1] != size or not len(samples):
+        raise CalibrationError(
+            got=f"posterior samples of shape {samples.shape}",
+            expected=f"[N, {size}], a column for each parameter of {scenario.name}",
+            where=f"calibration by method {calibration.method}",
+            next_step="Store them in unconstrained coordinates, in the order of the scenario's parameters.",
+        )
+    return lambda count: mean + factor * (samples[rng.integers(len(samples), size=count)] - mean)
+
+
+def _root(covariance: np.ndarray) -> np.ndarray:
+    """Compute A [P, P] with A A' = covariance."""
+    # By eigenvectors: Cholesky fails on a singular covariance, and rounding may make small eigenvalues negative.
+    values, vectors = np.linalg.eigh(covariance)
+    return vectors * np.sqrt(np.maximum(values, 0.0))

@@ -1,24 +1,29 @@
-"""A calibration on disk: `calibration.json` to read, `trajectories.npz` to draw. Equal results have equal bytes."""
+"""A calibration on disk: `calibration.json`, `trajectories.npz` (replays), `posterior.npz` (samples).
+
+Equal results have equal bytes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rsr.calibration.contract import Calibration, Checks, Estimate, Evidence, Replays
+from rsr.calibration.calibrator import Calibration, Checks, Estimate, Evidence, Misfit, Replays
 from rsr.errors import CalibrationError
 from rsr.files import DAMAGED, read_arrays, read_json, write_arrays, write_json
+from rsr.outside import advice, new_key
 
 DOCUMENT = "calibration.json"
 TRAJECTORIES = "trajectories.npz"
+POSTERIOR = "posterior.npz"
 
 
 def save_calibration(calibration: Calibration, folder: Path) -> None:
-    """Write a calibration into a folder; `trajectories.npz` only if it holds replays."""
+    """Write a calibration into a folder; replays and posterior samples only if it has them."""
     document = {
         "scenario": calibration.scenario,
         "method": calibration.method,
@@ -29,12 +34,18 @@ def save_calibration(calibration: Calibration, folder: Path) -> None:
         "trace": calibration.trace.tolist(),
         "warnings": list(calibration.warnings),
         "checks": asdict(calibration.checks),
+        "misfits": {name: asdict(each) for name, each in calibration.misfits.items()},
+        "rejected": dict(calibration.rejected),
         "structure": dict(calibration.structure),
-        "race": dict(calibration.race),
+        "structure_losses": dict(calibration.structure_losses),
     }
     write_json(folder / DOCUMENT, document)
     if calibration.replays is not None:
         write_arrays(folder / TRAJECTORIES, vars(calibration.replays))
+    # Samples of an earlier calibration in this folder would be read as those of this one.
+    (folder / POSTERIOR).unlink(missing_ok=True)
+    if calibration.samples is not None:
+        write_arrays(folder / POSTERIOR, {"samples": calibration.samples})
 
 
 def load_calibration(folder: Path) -> Calibration:
@@ -45,9 +56,17 @@ def load_calibration(folder: Path) -> Calibration:
     """
     path = folder / DOCUMENT
     try:
-        return _calibration(read_json(path))
+        document = read_json(path)
+        _refuse_old_names(path, document)
+        return replace(_calibration(document), samples=_samples(folder / POSTERIOR))
     except DAMAGED as error:
         raise _unreadable(path, error) from error
+
+
+def _refuse_old_names(path: Path, document: Mapping[str, Any]) -> None:
+    for key in document:
+        if new := new_key(key):
+            raise CalibrationError(got=f"'{key}'", expected=f"'{new}'", where=str(path), next_step=advice(new))
 
 
 def load_replays(folder: Path) -> Replays:
@@ -59,6 +78,15 @@ def load_replays(folder: Path) -> Replays:
     path = folder / TRAJECTORIES
     try:
         return Replays(**read_arrays(path))
+    except DAMAGED as error:
+        raise _unreadable(path, error) from error
+
+
+def _samples(path: Path) -> np.ndarray | None:
+    if not path.is_file():
+        return None
+    try:
+        return read_arrays(path)["samples"]
     except DAMAGED as error:
         raise _unreadable(path, error) from error
 
@@ -91,6 +119,8 @@ def _calibration(document: Mapping[str, Any]) -> Calibration:
         trace=np.array(document["trace"], float).reshape(-1, 2),
         warnings=tuple(document["warnings"]),
         checks=Checks(**document.get("checks", {})),
+        misfits={name: Misfit(**each) for name, each in document.get("misfits", {}).items()},
+        rejected=document.get("rejected", {}),
         structure=document.get("structure", {}),
-        race=document.get("race", {}),
+        structure_losses=document["structure_losses"],
     )

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.metadata import entry_points
 
 import tyro
 
 from rsr.cli.chain import report, status, step
 from rsr.cli.checking import check
 from rsr.cli.clash import clash
-from rsr.cli.converting import convert
-from rsr.cli.deploying import deploy, export, recover
-from rsr.cli.gnn import gnn
-from rsr.cli.groups import later
-from rsr.cli.ingesting import ingest
+from rsr.cli.command import hint, later, say_error
+from rsr.cli.deploying import deploy, export, recover, train
+from rsr.cli.gnn import push
+from rsr.cli.ingesting import convert, data, ingest
 from rsr.cli.lab import answer, approve, doctor, drift
 from rsr.cli.planning import divergence, plan
-from rsr.cli.published import data
 from rsr.cli.recordings import calibrate, evaluate
-from rsr.cli.screen import say_error
-from rsr.cli.training import train
 from rsr.errors import RsrError
+from rsr.terminal import tolerate_ascii
 
 COMMANDS: tuple[Callable[..., int], ...] = (
     status,
@@ -41,7 +40,7 @@ COMMANDS: tuple[Callable[..., int], ...] = (
     recover,
     data,
     clash,
-    gnn,
+    push,
     drift,
     answer,
     approve,
@@ -56,6 +55,7 @@ UNREAD = 141
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code. Wrong usage and `--help` leave through SystemExit, as is usual."""
+    tolerate_ascii()
     try:
         return _run(arguments)
     except RsrError as error:
@@ -63,24 +63,49 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:  # `rsr ... | head` has read enough; nor shall Python complain when it flushes at the end
+    except BrokenPipeError:  # `rsr ... | head` has read enough; nor may Python complain when it flushes at the end
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return UNREAD
 
 
 def _run(arguments: Sequence[str] | None) -> int:
     try:
-        return _parsed(arguments)()
+        with _without_colours():
+            command = _parsed(arguments)
+        return command()
     finally:
         sys.stdout.flush()  # here, where a reader that is gone can still be dealt with
 
 
+@contextmanager
+def _without_colours() -> Iterator[None]:
+    """Respect NO_COLOR in the help, too: rich does so by itself, tyro asks only what the terminal can do."""
+    kept = os.environ.get("TERM")
+    if kept is None or not os.environ.get("NO_COLOR"):
+        yield
+        return
+    os.environ["TERM"] = "dumb"
+    try:
+        yield
+    finally:
+        os.environ["TERM"] = kept
+
+
+def _lent() -> Iterator[Callable[..., int]]:
+    """Commands that need git and DVC, which the library does not know: what is installed beside it lends them."""
+    for name, entry in sorted({entry.name: entry for entry in entry_points(group="rsr.commands")}.items()):
+        try:
+            yield entry.load()
+        except (ImportError, AttributeError) as error:
+            hint(f"The command '{name}' of {entry.value} is missing: {error}")
+
+
 def _parsed(arguments: Sequence[str] | None) -> Callable[[], int]:
     return tyro.extras.subcommand_cli_from_dict(
-        {command.__name__: later(command) for command in COMMANDS},
+        {command.__name__: later(command) for command in (*_lent(), *COMMANDS)},
         prog="rsr",
         description="Close the gap between simulation and reality: look at the loop, or do a part of it by hand. "
-        "The loop itself: python -m flows.rsr_loop --help",
+        "Begin with rsr init. The loop itself: rsr-loop --help",
         args=arguments,
         config=(tyro.conf.FlagCreatePairsOff,),
     )

@@ -11,18 +11,17 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from rsr import progress
+from rsr.cli.command import Folder, hint, located, say, show
 from rsr.cli.examination import loop_at_work
-from rsr.cli.located import Folder, located
-from rsr.cli.screen import hint, say, show
 from rsr.errors import ConfigError
+from rsr.pipelines import CLASH, TABLE, StepTable, run_step, table_of
 from rsr.reports import chain_table, is_simulated, read_rows, verdict_sentence
-from rsr.reports.tuning import tuning_table
-from rsr.steps import CLASH, TABLE, StepTable, run_step, table_of
+from rsr.reports.chain import tuning_table
 from rsr.workspace import CHAIN_FILE, Workspace
 
 File = Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="")]
 
-_LOOP = "python -m flows.rsr_loop"
+_LOOP = "rsr-loop"
 
 
 def status(workspace: Folder = None, json: Annotated[bool, arg(help_behavior_hint="")] = False) -> int:
@@ -152,12 +151,12 @@ def _loop(workspace: Workspace, iterations: int) -> str:
     here = Path.cwd()
     elsewhere = "" if workspace.root == here else f" --workspace {os.path.relpath(workspace.root, here)}"
     table = _table(workspace)
-    flow = f"python -m flows.{'clash' if table is CLASH else 'gnn'}" if table is not TABLE else _LOOP
+    flow = f"python -m rsr_flows.{'clash' if table is CLASH else 'gnn'}" if table is not TABLE else _LOOP
     return f"{flow}{elsewhere} --iterations {iterations}"
 
 
 def _table(workspace: Workspace) -> StepTable:
-    """The campaign's stages; those of the loop where there are no settings to tell."""
+    """The campaign's stages; those of the loop where there are no settings."""
     return table_of(workspace.settings()) if workspace.settings_path.exists() else TABLE
 
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from rich.markup import escape
 from tyro.conf import Positional, arg
 
-from rsr.cli.located import at_least_one
-from rsr.cli.screen import hint, say, show
+from rsr.cli.command import at_least_one, say, show
 
 if TYPE_CHECKING:
     from rsr.reports.session import SessionPage
@@ -29,7 +28,6 @@ def check(
     brief: Switch = False,
     html: OptionalFile = None,
     json: OptionalFile = None,
-    sidecar: Switch = False,
 ) -> int:
     """Say of recordings whether to use them, to use them with care or to reject them, and why, and what to do.
 
@@ -39,7 +37,6 @@ def check(
         brief: verdicts and findings alone: no numbers, and nothing is simulated.
         html: also write the pages to this file, with pictures.
         json: also write everything to this file.
-        sidecar: store what was found of the clocks beside each session, which itself stays as it is.
     """
     at_least_one(sessions)
     from rsr.reports.session import examine_session, known_prints, page_document
@@ -49,11 +46,9 @@ def check(
     for folder in sessions:
         pages.append(examine_session(folder, scenario, others, simulate=not brief))
         _show(pages[-1], brief)
-        if sidecar:
-            _store_clocks(pages[-1])
     if html is not None:
         from rsr.files import write_text
-        from rsr.reports.session_html import render_sessions
+        from rsr.reports.session_page import render_sessions
 
         write_text(html, render_sessions(pages))
     if json is not None:
@@ -64,7 +59,7 @@ def check(
 
 
 def _show(page: SessionPage, brief: bool) -> None:
-    from rsr.reports.session_text import finding_lines, headline, tables
+    from rsr.reports.session_page import finding_lines, headline, tables
 
     mark, words = headline(page)
     show(f"{mark}{' ' * max(2, 8 - len(page.verdict))}{escape(words)}")
@@ -72,10 +67,3 @@ def _show(page: SessionPage, brief: bool) -> None:
         say(f"        {line}")
     for table in () if brief else tables(page):
         show(table)
-
-
-def _store_clocks(page: SessionPage) -> None:
-    from rsr.sessions.sidecar import write_alignment
-
-    if page.inspection is not None and page.inspection.clocks:
-        hint(str(write_alignment(page.folder, page.inspection.clocks)))

@@ -10,8 +10,7 @@ from typing import Annotated, Literal
 from tyro.conf import arg
 
 from rsr import progress
-from rsr.cli.groups import group
-from rsr.cli.screen import hint, say, show
+from rsr.cli.command import group, hint, say, show
 
 _SHAPE = Annotated[str, arg(metavar="S")]
 _DIR = Annotated[Path, arg(metavar="DIR")]
@@ -31,8 +30,8 @@ def data(
         mass: of the struck block, kg.
         mesh_unit: length of one unit of the mesh, m; 0.001 where it is drawn in mm.
     """
-    from rsr.clash import generate_pairs
-    from rsr.scenarios.strike import load_shape
+    from rsr.learned.clash import generate_pairs
+    from rsr.scenarios.built_in.strike import load_shape
 
     with progress.bar("strikes") as advance:
         folder = generate_pairs(load_shape(shape, mass, mesh_unit), out, pairs, seed, advance)
@@ -40,22 +39,20 @@ def data(
     return 0
 
 
-def train(data: _DIR, out: _DIR, preset: Annotated[str, arg(metavar="P")] = "default", seed: _N = 0) -> int:
+def train(data: _DIR, out: _DIR, steps: _N = 8_000, seed: _N = 0) -> int:
     """Distil simulated strikes into a surrogate and judge it on some it did not see.
 
     Args:
         data: folder of `rsr clash data`.
         out: folder for the surrogate.
-        preset: default; or paper, normalised: the recipe of the CLASH paper, as stated or with scales.
+        steps: of training; a tenth will do for a first look.
         seed: equal seeds give equal bytes.
     """
-    from rsr.clash import distil, load_pairs, save_surrogate
-    from rsr.clash import preset as chosen
-    from rsr.clash.generate import load_definition_of, load_shape_of
+    from rsr.learned.clash import distil, load_definition_of, load_pairs, load_shape_of, save_surrogate
 
     with progress.bar("surrogate") as advance:
         definition = load_definition_of(data)
-        learnt = distil(load_shape_of(data), load_pairs(data), chosen(preset), seed, advance, definition)
+        learnt = distil(load_shape_of(data), load_pairs(data), steps, seed, advance, definition)
     evidence = {"accuracy": learnt.table_one.scaled, "accuracy_low_damping": learnt.bouncy.scaled}
     save_surrogate(out, learnt.surrogate, evidence | {"accuracy_raw": learnt.table_one.raw})
     say(f"{out}: predicts {learnt.table_one.scaled:.1%} of unseen simulated strikes within 10 %")
@@ -64,49 +61,35 @@ def train(data: _DIR, out: _DIR, preset: Annotated[str, arg(metavar="P")] = "def
     return 0
 
 
-def adapt(
-    surrogate: Annotated[list[Path], arg(metavar="DIR")],
-    strikes: Annotated[Path, arg(metavar="FILE")],
-    out: _DIR,
-    seed: _N = 0,
-    skip_baselines: bool = False,
-    mjx: bool = False,
-) -> int:
-    """Adapt a surrogate to recorded strikes, and show what that is worth beside other methods.
+def adapt(surrogate: _DIR, strikes: Annotated[Path, arg(metavar="FILE")], out: _DIR, seed: _N = 0) -> int:
+    """Adapt a surrogate to recorded strikes, and show what it predicts of others before and after.
 
     Args:
-        surrogate: folder of `rsr clash train`; more of them, of other presets, join the comparison.
+        surrogate: folder of `rsr clash train`.
         strikes: table, .csv or .parquet: pre_vx, pre_vy, point_x, point_y, normal_x, normal_y, post_vx, post_vy,
             post_wz, and if known rest_x, rest_y, rest_yaw; in the struck block's frame at the impact, SI units.
         out: folder for the adapted model, its picture and its figures.
         seed: of everything random.
-        skip_baselines: compare with identification alone only.
-        mjx: compare with MJX too: minutes to compile, and a block of at most 20 corners, so not the semi-cylinder.
     """
-    from rsr.clash import adapt as fit
-    from rsr.clash import load_surrogate, read_strikes, save_adapted
-    from rsr.clash.comparison import compare, learning_curve, write_comparison
-    from rsr.clash.methods import METHODS
-    from rsr.clash.mjx_base import check_corners
     from rsr.files import write_bytes
+    from rsr.learned.clash import adapt as fit
+    from rsr.learned.clash import compare, learning_curve, load_surrogate, read_strikes, save_adapted, write_comparison
     from rsr.reports.strikes import comparison_table, strike_picture
 
-    surrogates = {loaded.preset.name: loaded for loaded in map(load_surrogate, surrogate)}
-    chosen = surrogates.get("default") or next(iter(surrogates.values()))
-    recorded = read_strikes(strikes, chosen.shape)
-    if mjx:
-        check_corners(chosen.shape)
-    names = ("adapted", "identified") if skip_baselines else tuple(METHODS)
-    names += ("mjx",) if mjx else ()
+    base = load_surrogate(surrogate)
+    recorded = read_strikes(strikes, base.shape)
     with progress.bar("adaptation") as advance:
-        compared = compare({**surrogates, "default": chosen}, recorded, names, seed=seed, advance=advance)
-    model = fit(chosen, recorded, seed)
-    curve = learning_curve(chosen, recorded, seed=seed)
+        compared = compare(base, recorded, seed=seed, advance=advance)
+    model = fit(base, recorded, seed)
+    curve = learning_curve(base, recorded, seed=seed)
     save_adapted(out, model)
     write_comparison(out / "comparison.json", compared, curve)
-    write_bytes(out / "adaptation.png", strike_picture(chosen.shape, compared, curve))
+    write_bytes(out / "adaptation.png", strike_picture(base.shape, compared, curve))
     show(comparison_table(compared))
-    say(f"{out}: adapted to {len(recorded)} strikes, {compared.how}")
+    say(f"{out}: adapted to {len(recorded) - len(model.rejected)} strikes, {compared.how}")
+    if model.rejected:
+        rows = ", ".join(str(row + 1) for row in model.rejected)
+        hint(f"left out as glitches: rows {rows} of {strikes}; the other strikes contradict them")
     return 0
 
 
@@ -136,16 +119,15 @@ def push(
         seed: of everything random; equal seeds give equal policies.
         json: also write the figures to this file.
     """
-    from rsr.clash import load_adapted
-    from rsr.clash.hybrid import HybridStrikes
-    from rsr.clash.routes import ROUTES
-    from rsr.clash.segment import SegmentTask
-    from rsr.clash.sequence import push_routes
-    from rsr.clash.sequence_training import SB3_DEFAULTS, PushSettings, push_figures, train_push
     from rsr.errors import ConfigError
     from rsr.files import write_bytes, write_json
-    from rsr.reports.pushing import push_picture, push_table
-    from rsr.simulators.strike_rollouts import FastRollout
+    from rsr.learned.clash import load_adapted
+    from rsr.learned.clash.planning import HybridStrikes
+    from rsr.learned.clash.push_training import SB3_DEFAULTS, PushSettings, push_figures, train_push
+    from rsr.learned.clash.pushing import push_routes
+    from rsr.learned.clash.segment import ROUTES, SegmentTask
+    from rsr.reports.strikes import push_picture, push_table
+    from rsr.simulators.strikes import FastRollout
 
     if trials < 1 or (steps is not None and steps < 1):
         raise ConfigError(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
 from rsr import progress
-from rsr.cli.screen import say
+from rsr.cli.command import say
+from rsr.config import RetrainConfig, StartConfig
 
 Folder = Annotated[Path, arg(metavar="DIR")]
 
@@ -18,30 +19,34 @@ def export(
     calibration: Folder,
     out: Folder,
     session: Annotated[tuple[Path, ...], arg(metavar="DIR [DIR ...]", help_behavior_hint="")] = (),
+    scenario: Annotated[str | None, arg(metavar="S", help_behavior_hint="")] = None,
 ) -> int:
-    """Write a policy as one ONNX file, from observation to joint displacements, and its contract beside it.
+    """Write a policy as one ONNX file, from observation to action, and its contract beside it.
 
     Args:
         policy: folder of the stored policy.
         calibration: folder of the calibration it was trained in; its hash goes into the contract.
         out: folder for policy.onnx and policy_contract.json.
         session: folders of the sessions that the calibration was made from; their hashes go into the contract.
+        scenario: path of the scenario's YAML file, where it is not a built-in one.
     """
     from rsr.calibration import load_calibration
     from rsr.errors import PolicyError
     from rsr.policies import Policy
     from rsr.policies.export import export_policy
-    from rsr.scenarios import load_scenario
+    from rsr.scenarios import load_scenario, scenario_of
 
-    loaded, scenario = load_calibration(calibration), load_scenario(Policy.load(policy).scenario)
-    if loaded.scenario != scenario.name:
+    given = None if scenario is None else load_scenario(scenario)
+    trained_for = given or scenario_of(policy, Policy.load(policy).scenario)
+    loaded = load_calibration(calibration)
+    if loaded.scenario != trained_for.name:
         raise PolicyError(
             got=f"a calibration of scenario {loaded.scenario}",
-            expected=f"one of {scenario.name}, for which the policy was trained",
+            expected=f"one of {trained_for.name}, for which the policy was trained",
             where=str(calibration),
             next_step="Name the calibration in whose simulator the policy was trained.",
         )
-    contract = export_policy(scenario, policy, out, loaded.vector(), calibration, session)
+    contract = export_policy(trained_for, policy, out, loaded.vector(), calibration, session)
     error, count = contract.parity["max_error"], contract.parity["observations"]
     say(f"{out}: actions differ from the stored policy's by at most {error:.1e} on {count} observations")
     return 0
@@ -55,6 +60,7 @@ def deploy(
     episodes: Annotated[int, arg(metavar="N")] = 12,
     seed: Annotated[int, arg(metavar="N")] = 0,
     fast: Annotated[bool, arg(help_behavior_hint="")] = False,
+    scenario: Annotated[str | None, arg(metavar="S", help_behavior_hint="")] = None,
 ) -> int:
     """Run an exported policy on a robot at its rate, inside the safety envelope, and record a session.
 
@@ -64,13 +70,14 @@ def deploy(
         out: folder of recordings; the session goes to DIR/<scenario>/NAME.
         session: its name. After a crash the same command goes on with the episode that was interrupted.
         episodes: how many to record.
-        seed: of starts and targets.
+        seed: of starts and goals.
         fast: do not wait for real time to pass; for stand-ins alone.
+        scenario: path of the scenario's YAML file, where it is not a built-in one.
     """
-    from rsr.steps.deploy import deploy as run
+    from rsr.pipelines.lab.deploy import deploy as run
 
     with progress.bar("deploy") as advance:
-        recorded = run(policy, robot, out, session, episodes, seed, advance, real_time=not fast)
+        recorded = run(policy, robot, out, session, episodes, seed, advance, real_time=not fast, scenario=scenario)
     for note in filter(None, (recorded.card.notes,)):
         say(note)
     say(str(out / recorded.card.scenario / session))
@@ -91,4 +98,52 @@ def recover(recording: Positional[Folder], /) -> int:
         say(f"{recording.parent / session.card.session}: {len(session.episodes)} episodes")
     else:
         say(str(recover_session(recording)))
+    return 0
+
+
+# Command: train a policy in a simulator, outside the loop.
+
+
+def train(
+    scenario: Annotated[str, arg(metavar="S")],
+    out: Annotated[Path, arg(metavar="DIR")],
+    algorithm: Literal["ppo", "sac"] = StartConfig().algorithm,
+    calibration: Annotated[Path | None, arg(metavar="DIR", help_behavior_hint="")] = None,
+    randomise: Literal["none", "posterior"] = RetrainConfig().randomise,
+    steps: Annotated[int | None, arg(metavar="N", help_behavior_hint="")] = None,
+    seed: Annotated[int, arg(metavar="N")] = 0,
+) -> int:
+    """Train a policy from scratch with PPO or SAC in the simulator, for the task alone.
+
+    Args:
+        scenario: a built-in scenario with a task such as push_cube, or the path of a scenario's YAML file beside which
+            a task.py lies.
+        out: folder for the policy.
+        algorithm: ppo takes more steps, sac more time for each.
+        calibration: folder of a calibration, in whose simulator to train; by default the nominal one.
+        randomise: posterior gives each copy of the simulator parameters of its own, drawn as the calibration leaves
+            them open; without a calibration, as the scenario's prior does.
+        steps: environment steps, over all copies; by default what the algorithm was measured to need.
+        seed: of everything random.
+    """
+    from rsr.calibration import load_calibration, start_calibration
+    from rsr.config import parse_config
+    from rsr.pipelines.loop.stages import simulators
+    from rsr.policies.training import settings_from_scratch
+    from rsr.policies.training import train as learn
+    from rsr.scenarios import load_scenario, structured
+
+    start = {"algorithm": algorithm, "train_steps": steps}
+    given = {"seed": seed, "start": start, "retrain": {"randomise": randomise}}
+    config = parse_config(given, where="command line")
+    loaded = load_scenario(scenario)
+    settings = settings_from_scratch(config.start.algorithm, loaded, config.start.train_steps)
+    start = start_calibration(loaded) if calibration is None else load_calibration(calibration)
+    loaded = structured(loaded, start.structure)
+    params = simulators(loaded, start, config.retrain, settings.copies, config.seed)
+    with progress.bar("train") as advance:
+        trained = learn(loaded, params, settings, config.seed, advance)
+    trained.save(out)
+    last = f", {trained.curve[-1]['success']:.0%} success in simulation while exploring" if trained.curve else ""
+    say(f"{out}{last}")
     return 0

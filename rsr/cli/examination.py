@@ -1,7 +1,8 @@
-"""What `rsr doctor` looks at. Each finding says what was found and, unless all is well, what to do."""
+"""Checks of `rsr doctor`. Each finding says how things stand and, unless all is well, what to do."""
 
 from __future__ import annotations
 
+import base64
 import configparser
 import json
 import os
@@ -13,7 +14,9 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Literal
+from urllib.error import HTTPError
 from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
 
 import psutil
 
@@ -48,11 +51,12 @@ _SECRET_KEYS = {
     "token",
 }
 """Options of a DVC remote that are secrets."""
+_ANSWERED, _REFUSED = 200, {401, 403}
 _SHOWN = ("mujoco", "jax", "torch", "stable-baselines3", "prefect", "dvc")
 
 
 @dataclass(frozen=True)
-class Finding:
+class Diagnosis:
     """One line of the examination."""
 
     state: Literal["good", "note", "bad"]
@@ -61,62 +65,65 @@ class Finding:
     remedy: str = ""
 
 
-def of_machine(folder: Path) -> Iterator[Finding]:
+def of_machine(folder: Path) -> Iterator[Diagnosis]:
     """Examine what every command needs, wherever it runs."""
     yield _python()
     yield from _packages()
     yield from _programs()
     yield _space(folder)
-    yield Finding("good", "processors", f"{os.cpu_count()}, {psutil.virtual_memory().total / 2**30:.0f} GiB of memory")
+    yield Diagnosis(
+        "good", "processors", f"{os.cpu_count()}, {psutil.virtual_memory().total / 2**30:.0f} GiB of memory"
+    )
     yield _server()
     yield from _environment()
 
 
-def of_workspace(root: Path) -> Iterator[Finding]:
+def of_workspace(root: Path) -> Iterator[Diagnosis]:
     """Examine a campaign's folder."""
     missing = [name for name in (".git", ".dvc") if not (root / name).exists()]
     if missing:
-        remedy = "Make a workspace: `python -m flows.rsr_loop --workspace DIR`."
-        yield Finding("bad", "workspace", f"{root} lacks {', '.join(missing)}", remedy)
+        remedy = "Begin a campaign: `rsr init FOLDER`."
+        yield Diagnosis("bad", "workspace", f"{root} lacks {', '.join(missing)}", remedy)
         return
-    yield Finding("good", "workspace", str(root))
+    yield Diagnosis("good", "workspace", str(root))
     yield _holder(root)
     yield _remote(root)
     yield from _secrets_in_git(root)
+    yield from _git_head(root)
     yield from _git_locks(root)
     yield from _dvc_locks(root)
 
 
-def of_hashes(root: Path) -> Iterator[Finding]:
+def of_hashes(root: Path) -> Iterator[Diagnosis]:
     """Read everything that a campaign recorded and computed; what disagrees with DVC's notes, one finding each."""
-    from rsr.steps.verification import verify
+    from rsr.pipelines.verification import verify
     from rsr.workspace import Workspace
 
     wrong = verify(Workspace(root))
     remedy = "Results: delete the file, run the loop. Recordings, cache: delete the file, `dvc pull`."
-    yield from (Finding("bad", "hash", words, remedy) for words in wrong)
+    yield from (Diagnosis("bad", "hash", words, remedy) for words in wrong)
     if not wrong:
-        yield Finding("good", "hashes", "all as recorded")
+        yield Diagnosis("good", "hashes", "all as recorded")
 
 
-def _python() -> Finding:
+def _python() -> Diagnosis:
     found = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info < _OLDEST_PYTHON:
-        return Finding("bad", "Python", found, "Install 3.11 or newer: `make PYTHON=python3.11 install`.")
-    return Finding("good", "Python", f"{found} in {sys.prefix}")
+        return Diagnosis("bad", "Python", found, "Install 3.11 or newer: `make PYTHON=python3.11 install`.")
+    return Diagnosis("good", "Python", f"{found} in {sys.prefix}")
 
 
-def _packages() -> Iterator[Finding]:
+def _packages() -> Iterator[Diagnosis]:
     versions = {name: _version(name) for name in {*_SHOWN, *_TOGETHER}}
     missing = sorted(name for name, version in versions.items() if version is None)
     if missing:
-        yield Finding("bad", "packages", f"no {', '.join(missing)}", "`make install`")
+        yield Diagnosis("bad", "packages", f"no {', '.join(missing)}", "`make install`")
     found = ", ".join(f"{name} {versions[name]}" for name in _SHOWN if versions[name])
-    yield Finding("good", "packages", found)
+    yield Diagnosis("good", "packages", found)
     series = {name: ".".join((versions[name] or "").split(".")[:2]) for name in _TOGETHER}
     if len(set(series.values())) > 1:
         pair = " with ".join(f"{name} {version}" for name, version in series.items())
-        yield Finding("bad", "MuJoCo and MJX", pair, "Both must be of one series: `make install` brings them.")
+        yield Diagnosis("bad", "MuJoCo and MJX", pair, "Both must be of one series: `make install` brings them.")
 
 
 def _version(name: str) -> str | None:
@@ -126,43 +133,66 @@ def _version(name: str) -> str | None:
         return None
 
 
-def _programs() -> Iterator[Finding]:
+def _programs() -> Iterator[Diagnosis]:
     for name in ("git", "dvc"):
         place = shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
         if place is None:
-            yield Finding("bad", name, "not on PATH", "Install it, or activate .venv.")
+            yield Diagnosis("bad", name, "not on PATH", "Install it, or activate .venv.")
         else:
-            yield Finding("good", name, place)
+            yield Diagnosis("good", name, place)
 
 
-def _space(folder: Path) -> Finding:
+def _space(folder: Path) -> Diagnosis:
     free_gb = shutil.disk_usage(folder).free / 1e9
     if free_gb < _LEAST_FREE_GB:
-        return Finding("bad", "space", f"{free_gb:.1f} GB free", "Free some: `dvc gc --workspace` drops old versions.")
-    return Finding("good", "space", f"{free_gb:.0f} GB free")
+        return Diagnosis(
+            "bad", "space", f"{free_gb:.1f} GB free", "Free some: `dvc gc --workspace` drops old versions."
+        )
+    return Diagnosis("good", "space", f"{free_gb:.0f} GB free")
 
 
-def _server() -> Finding:
+def _server() -> Diagnosis:
     address = os.environ.get("PREFECT_API_URL")
     if not address:
-        return Finding("good", "Prefect's server", "embedded in each run")
+        return Diagnosis("good", "Prefect's server", "embedded in each run")
     parts = urlsplit(address)
     try:
         socket.create_connection((parts.hostname or "", parts.port or 4200), timeout=3).close()
     except OSError as error:
-        return Finding("bad", "Prefect's server", f"{_open(address)}: {error}", "Start it: `make serve`.")
+        return Diagnosis("bad", "Prefect's server", f"{_open(address)}: {error}", "Start it: `make serve`.")
+    words = os.environ.get("PREFECT_API_AUTH_STRING")
+    status = _status(f"{address}/admin/version", words)
+    if status in _REFUSED:
+        remedy = "export PREFECT_API_AUTH_STRING=$(cat .prefect/password), at the project of `make serve`"
+        found = f"{_open(address)} refuses {'that' if words else 'us without a'} password ({status})"
+        return Diagnosis("bad", "Prefect's server", found, remedy)
+    if status == _ANSWERED and not words:
+        remedy = "Every web page and user of the machine can have it run code: start it by `make serve`."
+        return Diagnosis("note", "Prefect's server", f"{_open(address)} asks for no password", remedy)
     if parts.hostname in {"127.0.0.1", "localhost", "::1"}:
-        return Finding("good", "Prefect's server", _open(address))
+        return Diagnosis("good", "Prefect's server", _open(address))
     remedy = "Not on this machine: see that only the lab can reach it."
-    return Finding("note", "Prefect's server", _open(address), remedy)
+    return Diagnosis("note", "Prefect's server", _open(address), remedy)
 
 
-def _environment() -> Iterator[Finding]:
+def _status(address: str, words: str | None) -> int | None:
+    """How a server answers a question, asked with this password; None if it does not."""
+    headers = {"Authorization": f"Basic {base64.b64encode(words.encode()).decode()}"} if words else {}
+    try:
+        with urlopen(Request(address, headers=headers), timeout=5) as answer:
+            return answer.status
+    except HTTPError as error:
+        return error.code
+    except (OSError, ValueError):
+        return None
+
+
+def _environment() -> Iterator[Diagnosis]:
     """Settings of ours and of Prefect's that are in force here; of those that may be secrets, that they are set."""
     ours = sorted(name for name in os.environ if name.startswith(("RSR_", "PREFECT_", "MUJOCO_GL")))
     words = [f"{name}={_open(os.environ[name])}" if name in _PUBLIC else f"{name} is set" for name in ours]
     if words:
-        yield Finding("good", "environment", ", ".join(words))
+        yield Diagnosis("good", "environment", ", ".join(words))
 
 
 def _open(address: str) -> str:
@@ -177,34 +207,34 @@ def loop_at_work(root: Path) -> str | None:
     return finding.found if finding.state == "note" and not finding.remedy else None
 
 
-def _holder(root: Path) -> Finding:
+def _holder(root: Path) -> Diagnosis:
     """Who works in the workspace: the lock itself goes with its holder, what it says may stay."""
     try:
         holder = json.loads((root / ".rsr" / "lock").read_text())
         who = f"process {holder['pid']} on {holder['host']} since {holder['since']}"
         alive = holder["host"] != socket.gethostname() or psutil.pid_exists(int(holder["pid"]))
     except (OSError, ValueError, KeyError, TypeError):
-        return Finding("good", "loop", "none is running")
+        return Diagnosis("good", "loop", "none is running")
     if not alive:
-        return Finding("note", "loop", f"{who}, which is dead", "The next run goes on from where it stopped.")
-    return Finding("note", "loop", f"{who} is running")
+        return Diagnosis("note", "loop", f"{who}, which is dead", "The next run goes on from where it stopped.")
+    return Diagnosis("note", "loop", f"{who} is running")
 
 
-def _remote(root: Path) -> Finding:
+def _remote(root: Path) -> Diagnosis:
     config = _dvc_config(root, "config", "config.local")
     name = config.get("core", "remote", fallback=None)
     if name is None:
-        return Finding("note", "DVC remote", "none: data lie on this disk alone", "`dvc remote add -d NAME ADDRESS`")
+        return Diagnosis("note", "DVC remote", "none: data lie on this disk alone", "`dvc remote add -d NAME ADDRESS`")
     section = f"'remote \"{name}\"'"
     address = config.get(section, "url", fallback="")
     place = (root / ".dvc" / address).resolve()
     if "://" not in address and not place.exists():
-        return Finding("note", "DVC remote", f"{name}: {place} is not there", "It is made by the first push.")
-    return Finding("good", "DVC remote", f"{name}: {_open(address)}")
+        return Diagnosis("note", "DVC remote", f"{name}: {place} is not there", "It is made by the first push.")
+    return Diagnosis("good", "DVC remote", f"{name}: {_open(address)}")
 
 
 def _dvc_config(root: Path, *names: str) -> configparser.ConfigParser:
-    """What DVC was told, as it stands there: a % in an address means itself."""
+    """DVC's configuration, read literally: a % in an address means itself."""
     config = configparser.ConfigParser(interpolation=None)
     try:
         config.read([root / ".dvc" / name for name in names])
@@ -218,7 +248,7 @@ def _dvc_config(root: Path, *names: str) -> configparser.ConfigParser:
     return config
 
 
-def _secrets_in_git(root: Path) -> Iterator[Finding]:
+def _secrets_in_git(root: Path) -> Iterator[Diagnosis]:
     """Credentials belong into .dvc/config.local; .dvc/config goes wherever the campaign goes."""
     config = _dvc_config(root, "config")
     for section in config.sections():
@@ -226,16 +256,24 @@ def _secrets_in_git(root: Path) -> Iterator[Finding]:
         if "@" in urlsplit(config.get(section, "url", fallback="")).netloc.replace("git@", ""):
             found.append("url")
         for key in found:
-            remedy = "`dvc remote modify --local` keeps it out of git; change the secret, which git has seen."
-            yield Finding("bad", "secrets", f".dvc/config, {section}: {key}", remedy)
+            remedy = "`dvc remote modify --local` keeps it out of git; change the secret, which is in git's history."
+            yield Diagnosis("bad", "secrets", f".dvc/config, {section}: {key}", remedy)
 
 
-def _git_locks(root: Path) -> Iterator[Finding]:
+def _git_head(root: Path) -> Iterator[Diagnosis]:
+    """Report a detached HEAD. Where .git is a file, as in a worktree, git itself has to be asked."""
+    head = root / ".git" / "HEAD"
+    if head.is_file() and not head.read_text().startswith("ref:"):
+        remedy = "Commits of the loop are on no branch: `git switch -c NAME` keeps them."
+        yield Diagnosis("note", "git", "HEAD is detached", remedy)
+
+
+def _git_locks(root: Path) -> Iterator[Diagnosis]:
     for path in sorted((root / ".git").glob("*.lock")):
-        yield Finding("note", "git", f"{path.name} is there", "The next run removes it, unless git is at work.")
+        yield Diagnosis("note", "git", f"{path.name} is there", "The next run removes it, unless git is at work.")
 
 
-def _dvc_locks(root: Path) -> Iterator[Finding]:
+def _dvc_locks(root: Path) -> Iterator[Diagnosis]:
     """Whom DVC waits for: it notes each process beside what that reads or writes."""
     try:
         held = json.loads((root / ".dvc" / "tmp" / "rwlock").read_text())
@@ -246,4 +284,4 @@ def _dvc_locks(root: Path) -> Iterator[Finding]:
     for pid, command in sorted(holders):
         alive = psutil.pid_exists(pid)
         remedy = "Wait for it." if alive else "It is dead; the next run drops its lock."
-        yield Finding("note", "DVC", f"process {pid} ({command}) holds files", remedy)
+        yield Diagnosis("note", "DVC", f"process {pid} ({command}) holds files", remedy)

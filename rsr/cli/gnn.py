@@ -1,4 +1,8 @@
-"""Commands of `rsr gnn` on data: identify a teacher from recordings, let it simulate trajectories."""
+"""`rsr push`: use a learned simulator for what no other one gives, gradients through collisions.
+
+Such a simulator is learnt by `rsr calibrate --method gnn` or a campaign of the pipeline gnn, and judged by
+`rsr evaluate`.
+"""
 
 from __future__ import annotations
 
@@ -9,130 +13,74 @@ from rich.table import Table
 from tyro.conf import arg
 
 from rsr import progress
-from rsr.cli.gnn_learning import evaluate, push, train
-from rsr.cli.groups import group
-from rsr.cli.screen import hint, say, show
-from rsr.errors import ConfigError
+from rsr.cli.command import say, show
 
 if TYPE_CHECKING:
-    from rsr.gnn.identification import Identified, Judge
+    from rsr.learned.gnn.pushes import Pushes
 
 _NAME = Annotated[str, arg(metavar="S")]
-_FOLDERS = Annotated[tuple[Path, ...], arg(metavar="DIR [DIR ...]")]
-_OTHERS = Annotated[tuple[Path, ...], arg(metavar="DIR [DIR ...]", help_behavior_hint="")]
 _DIR = Annotated[Path, arg(metavar="DIR")]
-_MAYBE_DIR = Annotated[Path | None, arg(metavar="DIR", help_behavior_hint="")]
+_MAYBE = Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="")]
 _N = Annotated[int, arg(metavar="N")]
 
+_STARTS = 10
+# Cubes that were pushed at 2 m/s have come to rest by then.
+_HORIZON_S = 0.75
 
-def identify(
+
+def push(
     scenario: _NAME,
-    sessions: _FOLDERS,
-    out: _DIR,
-    test: _OTHERS = (),
-    evaluations: _N = 1000,
+    calibration: _DIR,
+    target: Annotated[tuple[float, float], arg(metavar="X Y")],
+    steps: _N = 10,
     seed: _N = 0,
+    json: _MAYBE = None,
 ) -> int:
-    """Find the contact parameters with which MuJoCo comes nearest to recorded trajectories, by CMA-ES.
+    """Find how to push one body into another so that this one stops at a target, by gradients through the network.
+
+    The first free body of the scenario is pushed into the second, from where its MJCF puts them. MuJoCo with the
+    identified parameters then carries the best push out.
 
     Args:
-        scenario: two_cubes, cube_toss, or any scenario of free bodies.
-        sessions: folders of stored sessions, of which all episodes are fitted.
-        out: folder for the teacher, and for the recorded trajectories as `rsr gnn train --finetune` reads them.
-        test: folders of further sessions, which nothing is fitted to, to judge the teacher by.
-        evaluations: how many parameters to try.
-        seed: of the search.
+        scenario: two_cubes, or any scenario of at least two free bodies.
+        calibration: folder that `rsr calibrate --method gnn` or a campaign of the pipeline gnn wrote.
+        target: where the struck body shall stop, in m in the world's frame.
+        steps: gradient steps from each of ten starts.
+        seed: of the starts.
+        json: also write the pushes and their course to this file.
     """
-    from rsr.cli.recordings import read_sessions
-    from rsr.gnn.identification import Judge
-    from rsr.gnn.identification import identify as search
-    from rsr.gnn.recorded import from_sessions
-    from rsr.gnn.teachers import save_teacher
+    from rsr.calibration import load_calibration
+    from rsr.files import write_json
+    from rsr.learned.gnn import free_bodies, load_gnn, rollout
+    from rsr.learned.gnn.pushes import PushTask, carry_out, optimise_push, sample_starts
     from rsr.scenarios import load_scenario
 
     loaded = load_scenario(scenario)
-    fitted = Judge(from_sessions(loaded, read_sessions(loaded, sessions)))
-    judges = Judge(from_sessions(loaded, read_sessions(loaded, test))) if test else None
-    with progress.bar("identify") as advance:
-        found = search(fitted, evaluations, seed, advance)
-    save_teacher(out, found, fitted.trajectories, loaded.name, seed)
-    show(_parameters(found))
-    say(f"error on {len(fitted.trajectories)} fitted trajectories: {_fall(found.default_error, found.error)}")
-    if judges is not None:
-        say(f"error on {len(judges.trajectories)} others: {_judged(judges, found)}")
-    if found.jumps:
-        hint(f"left out: {found.jumps} frames in which a tag jumped")
-    for warning in found.warnings:
-        hint(f"warning: {warning}")
-    say(str(out))
+    learnt, params = load_gnn(loaded, calibration).network, load_calibration(calibration).vector()
+    task, world = PushTask.of(loaded, params, target), free_bodies(loaded, params).world
+    frames = round(_HORIZON_S / task.dt_s)
+    starts = sample_starts(task, _STARTS, seed)
+    with progress.bar("push") as advance:
+        found = optimise_push(lambda start: rollout(learnt, world, start, frames), task, starts, steps, advance)
+    show(_table(found))
+    best = int(found.distance_m.argmin())
+    carried_out_m = carry_out(loaded, params, task, found.velocity_m_s[best : best + 1], frames).item()
+    x, y = found.velocity_m_s[best].tolist()
+    say(f"push with {x:.3f} m/s along x and {y:.3f} m/s along y: {1e3 * found.distance_m[best]:.1f} mm from the target")
+    say(f"carried out by MuJoCo: {1e3 * carried_out_m:.1f} mm from the target")
+    if json is not None:
+        figures = {name: getattr(found, name).tolist() for name in ("velocity_m_s", "distance_m", "trace_m")}
+        write_json(json, figures | {"carried_out_m": carried_out_m})
     return 0
 
 
-def data(
-    out: _DIR,
-    teacher: _MAYBE_DIR = None,
-    trajectories: _N = 3000,
-    cubes: _N = 2,
-    frames: _N = 30,
-    varied: Annotated[bool, arg(help_behavior_hint="")] = False,
-    bowling: Annotated[bool, arg(help_behavior_hint="")] = False,
-    seed: _N = 0,
-) -> int:
-    """Let an identified teacher simulate pushes. Begun again, it goes on where it was stopped.
-
-    Args:
-        out: folder for the trajectories.
-        teacher: folder of `rsr gnn identify`; without it every push has contacts of its own, drawn, which the network
-            is told.
-        trajectories: how many.
-        cubes: bodies in a scene; with --varied, two to so many.
-        frames: of a trajectory, at 60 Hz.
-        varied: boxes and prisms of different sizes and masses instead of equal cubes.
-        bowling: the first cube is pushed at the others, which stand like bowling pins; for judging.
-        seed: equal seeds give equal bytes.
-    """
-    from rsr.gnn.scaling import Scaling, generate_trajectories
-    from rsr.gnn.teachers import load_teacher
-
-    if varied and bowling:
-        raise ConfigError(
-            got="--varied together with --bowling",
-            expected="one of them",
-            where="rsr gnn data",
-            next_step="Make two folders of data, one of each kind.",
-        )
-    scaling = Scaling("varied" if varied else "bowling" if bowling else "cubes", cubes, frames)
-    contact = None if teacher is None else load_teacher(teacher)
-    with progress.bar("data") as advance:
-        folder = generate_trajectories(contact, out, trajectories, scaling, seed, advance)
-    say(f"{folder}: {trajectories} trajectories")
-    return 0
-
-
-def _parameters(found: Identified) -> Table:
-    contact = found.contact
-    table = Table(title=f"contact parameters after {found.evaluations:,} evaluations", title_justify="left")
-    table.add_column("parameter")
-    table.add_column("value")
-    table.add_row("mu", f"{contact.mu:.4g}")
-    table.add_row("solimp", " ".join(f"{value:.4g}" for value in contact.solimp))
-    table.add_row("solref", " ".join(f"{value:.4g}" for value in contact.solref))
+def _table(found: Pushes) -> Table:
+    table = Table(title="pushes", title_justify="left")
+    for name in ("start (m/s)", "at first (mm)", "found (m/s)", "at last (mm)"):
+        table.add_column(name, justify="right")
+    for tried, velocity, trace, distance in zip(
+        found.tried_m_s, found.velocity_m_s, found.trace_m, found.distance_m, strict=True
+    ):
+        words = [f"{x:.3f} {y:.3f}" for x, y in (tried[0].tolist(), velocity.tolist())]
+        table.add_row(words[0], f"{1e3 * trace[0]:.1f}", words[1], f"{1e3 * distance:.1f}")
     return table
-
-
-def _judged(judges: Judge, found: Identified) -> str:
-    from rsr.scenarios.two_cubes import ContactParameters
-
-    default, identified = judges([ContactParameters(), found.contact]).mean(axis=1).tolist()
-    return _fall(default, identified)
-
-
-def _fall(before: float, after: float) -> str:
-    return f"{before:.3g} with MuJoCo's defaults, {after:.3g} with these ({1 - after / before:.0%} less)"
-
-
-gnn = group(
-    "gnn",
-    "Learn contact: `gnn identify`, `gnn data`, `gnn train`, `gnn evaluate`, `gnn push`.",
-    (identify, data, train, evaluate, push),
-)

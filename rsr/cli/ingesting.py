@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from tyro.conf import Positional, arg
 
 from rsr import progress
-from rsr.cli.screen import hint, say
+from rsr.cli.command import ask, hint, say
 from rsr.errors import ConfigError, Refused
 
 if TYPE_CHECKING:
-    from rsr.sessions.guessing import Question
-    from rsr.sessions.ingest import Ingested
+    from rsr.scenarios import Scenario
+    from rsr.sessions import Session
+    from rsr.sessions.checks.findings import Finding
+    from rsr.sessions.exporters import Simulated
+    from rsr.sessions.ingest.guessing import Question
+    from rsr.sessions.ingest.session import Ingested
 
 _Optional = arg(metavar="NAME", help_behavior_hint="")
 
@@ -51,15 +55,15 @@ def ingest(
         keep: copy the raw files into the session's folder, or only note their checksums.
         simulated: say on the card that a simulator recorded this.
         largest_mb: how large each source may be, unpacked, in 2**20 bytes.
-        quarantine: where a source is moved that could run code, fill the disk, or is not what it says it is; by default
-            a folder quarantine/ beside it. The reason stands there in a text file.
+        quarantine: folder that a source is moved to which could run code, fill the disk, or is not what it says it is,
+            the reason beside it in a text file; by default a refused source stays where it is.
     """
     from rsr.scenarios import load_scenario
-    from rsr.scenarios.targets import target_of
-    from rsr.sessions.ingest import Origin
-    from rsr.sessions.ingest import ingest as run
-    from rsr.sessions.mapping import read_lines, write_mapping
-    from rsr.sessions.screening import Limits
+    from rsr.scenarios.recorded import target_of
+    from rsr.sessions.ingest.mapping import read_lines, write_mapping
+    from rsr.sessions.ingest.session import Origin
+    from rsr.sessions.ingest.session import ingest as run
+    from rsr.sessions.intake.screening import IntakeLimits
 
     _check(sources, largest_mb)
     loaded = load_scenario(scenario)
@@ -68,8 +72,8 @@ def ingest(
     if given:
         hint(f"mapping: {file}")
     origin = Origin(reality="simulator" if simulated else "lab", simulated=simulated, robot=robot)
-    ask = _ask if sys.stdin.isatty() and sys.stderr.isatty() else None
-    bar = progress.bar("ingest") if ask is None else nullcontext(progress.ignore)
+    answers = _ask if sys.stdin.isatty() and sys.stderr.isatty() else None
+    bar = progress.bar("ingest") if answers is None else nullcontext(progress.ignore)
     with _explained(file, sources, quarantine), bar as advance:
         found = run(
             sources,
@@ -80,19 +84,22 @@ def ingest(
             name=name,
             origin=origin,
             keep=keep,
-            limits=Limits(largest_mb),
-            ask=ask,
+            limits=IntakeLimits(largest_mb),
+            ask=answers,
             say=hint,
             advance=advance,
         )
     write_mapping(file, found.mapping)
     _tell(found, file, scenario)
+    for finding in () if found.known else _poses(loaded, found.folder):
+        hint(f"{finding.severity}: {finding}")
+    say(str(found.folder))
     return 0
 
 
 @contextmanager
 def _explained(file: Path, sources: tuple[Path, ...], quarantine: Path | None) -> Iterator[None]:
-    """Have errors name the mapping's file; what is refused is moved out of the way."""
+    """Have errors name the mapping's file; what is refused is moved only where that was asked for."""
     try:
         yield
     except ConfigError as error:
@@ -125,16 +132,14 @@ def _ask(question: Question) -> Any:
 
     hint(f"\n{question.text}")
     shown = yaml.safe_dump(question.suggestion, default_flow_style=True).removesuffix("\n...\n").strip()
-    while True:
-        sys.stderr.write(f"{'.'.join(question.place)} [{shown}]: ")
-        sys.stderr.flush()
-        answer = sys.stdin.readline()
-        if not answer:
-            raise KeyboardInterrupt
+
+    def read(answer: str) -> Any:
         try:
-            return yaml.safe_load(answer) if answer.strip() else question.suggestion
-        except yaml.YAMLError:
-            hint("That cannot be read; write a word, a number or a list such as [a, b].")
+            return question.suggestion if answer == shown else yaml.safe_load(answer)
+        except yaml.YAMLError as error:
+            raise ValueError("That cannot be read; write a word, a number or a list such as [a, b].") from error
+
+    return ask(".".join(question.place), shown, read)
 
 
 def _with_file(error: ConfigError, file: Path) -> ConfigError:
@@ -143,17 +148,17 @@ def _with_file(error: ConfigError, file: Path) -> ConfigError:
 
 
 def _set_aside(error: Refused, sources: tuple[Path, ...], folder: Path | None) -> Refused:
-    """Move the source that was refused out of the way; the others stay."""
-    from rsr.sessions.quarantine import quarantine
+    """Move the source that was refused to the folder that was named for it; the others stay, and without one all do."""
+    from rsr.sessions.intake.gate import quarantine
 
-    source = _named_in(error, sources)
-    moved = "" if source is None else f"; the source is now {quarantine(source, error, folder)}"
-    next_step = f"Nothing was stored{moved}. {error.next_step}"
+    source = _named_in(error, sources) if folder is not None else None
+    moved = "and nothing was moved" if source is None else f"the source is now {quarantine(source, error, folder)}"
+    next_step = f"Nothing was stored, {moved}. {error.next_step}"
     return Refused(got=error.got, expected=error.expected, where=error.where, next_step=next_step)
 
 
 def _named_in(error: Refused, sources: tuple[Path, ...]) -> Path | None:
-    """The source that was refused, if that can be told: a good one is not to be moved."""
+    """The refused source, where it can be identified: a good one must not be moved."""
     named = [each for each in sources if error.where.startswith((str(each), str(each.resolve())))]
     if not named and len(sources) > 1:
         return None
@@ -168,4 +173,88 @@ def _tell(found: Ingested, file: Path, scenario: str) -> None:
     else:
         hint(f"{found.episodes} episodes, {found.seconds:.1f} s; mapping kept in {file}")
     hint(f"Now look at it: rsr check {found.folder} --scenario {scenario}")
-    say(str(found.folder))
+
+
+def _poses(scenario: Scenario, folder: Path) -> list[Finding]:
+    """Poses that the scene does not allow; of a session that lacks what they need, none."""
+    from rsr.errors import SessionError
+    from rsr.sessions import check_session, read_session
+    from rsr.simulators.recorded_poses import judge_poses
+
+    session = read_session(folder)
+    try:
+        check_session(session, scenario.channels)
+    except SessionError:  # a channel was left out: `rsr check` says which
+        return []
+    return list(judge_poses(scenario, session))
+
+
+# Command: recordings that research groups publish, as sessions.
+
+
+def data(
+    action: Positional[Literal["get"]],
+    name: Positional[Annotated[str, arg(metavar="NAME")]],
+    /,
+    *,
+    root: Annotated[Path, arg(metavar="DIR")] = Path("data"),
+    source: Annotated[Path | None, arg(metavar="DIR", help_behavior_hint="")] = None,
+) -> int:
+    """Store published recordings as a session, fetched from their authors and compared with their checksums.
+
+    Args:
+        action: get.
+        name: contactnets (cube tosses) or double-pendulum.
+        root: folder of the sessions.
+        source: take the authors' files, or one parquet table of them, from here instead of fetching them.
+    """
+    from rsr.sessions.public import get_data, public_data
+
+    published = public_data(name)
+    with progress.bar("data") as advance:
+        folder = get_data(name, root, source, advance)
+    say(f"{folder}: {published.title} ({published.licence}), from {published.page}")
+    return 0
+
+
+# `rsr convert`: a stored session in a format of others.
+
+
+def convert(
+    session: Positional[Annotated[Path, arg(metavar="SESSION")]],
+    /,
+    *,
+    to: Annotated[str, arg(metavar="FORMAT")],
+    out: Annotated[Path, arg(metavar="PATH")],
+    calibration: Annotated[Path | None, arg(metavar="DIR", help_behavior_hint="")] = None,
+) -> int:
+    """Write a stored session in a format that the tools of others read.
+
+    Args:
+        session: folder of a stored session.
+        to: lerobot (a LeRobotDataset v3.0), mcap (JSON channels) or rrd (Rerun, recorded against simulated).
+        out: what to write; nothing that is there is overwritten.
+        calibration: for rrd, whose parameters to simulate with; nominal ones without it.
+    """
+    from rsr.sessions import read_session
+    from rsr.sessions.exporters import EXPORTERS, export_session
+
+    recorded = read_session(session)
+    wanted = to in EXPORTERS and (EXPORTERS[to].takes_simulated or calibration is not None)
+    simulated = _simulated(recorded, calibration) if wanted else None
+    say(str(export_session(recorded, to, out, simulated)))
+    return 0
+
+
+def _simulated(session: Session, folder: Path | None) -> Simulated:
+    """Replay every episode open loop, restarted as the scenario says."""
+    from rsr.calibration import load_calibration, replay
+    from rsr.scenarios import load_scenario
+    from rsr.sessions import check_session
+    from rsr.simulators import MujocoSimulator
+
+    scenario = load_scenario(session.card.scenario)
+    check_session(session, scenario.channels)
+    values = scenario.space.nominal if folder is None else load_calibration(folder).vector()
+    with MujocoSimulator(scenario) as simulator:
+        return [scenario.measure(states) for states in replay(scenario, simulator, session.episodes, values)]

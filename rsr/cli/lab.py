@@ -9,8 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 from tyro.conf import Positional, arg
 
-from rsr.cli.located import Folder, located
-from rsr.cli.screen import say, show
+from rsr.cli.command import Folder, located, say, show
 from rsr.errors import WorkspaceError
 from rsr.files import write_json
 
@@ -34,7 +33,7 @@ def drift(
         workspace: the campaign's folder; by default the current one or the nearest above it.
         json: also write the figures to this file.
     """
-    from rsr.steps.gap_check import check_gap
+    from rsr.pipelines.lab.gap_check import check_gap
 
     found = check_gap(located(workspace), sessions)
     say(str(found))
@@ -58,7 +57,7 @@ def answer(
         map: for raw recordings: YAML file that says which columns are which channels; what it lacks is guessed.
         workspace: the campaign's folder; by default the current one or the nearest above it.
     """
-    from rsr.steps import answer as steps
+    from rsr.pipelines.lab import arrivals as steps
 
     iteration = steps.answer(located(workspace), sources, map)
     say(f"in the inbox, for iteration {iteration}; `rsr status` says what comes next")
@@ -68,6 +67,7 @@ def answer(
 def approve(
     iteration: Annotated[int, arg(metavar="K")],
     by: Annotated[str, arg(metavar="NAME")],
+    key: Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="")] = None,
     note: Annotated[str, arg(metavar="TEXT", help_behavior_hint="")] = "",
     workspace: Folder = None,
 ) -> int:
@@ -75,14 +75,15 @@ def approve(
 
     Args:
         iteration: whose policy; read its report first.
-        by: who answers for it.
+        by: who answers for it; where the campaign has an approvers.yaml, one of its names.
+        key: SSH key of that name, to sign with; or its public half, where an agent holds the other. Needed there.
         note: what else there is to say.
         workspace: the campaign's folder; by default the current one or the nearest above it.
     """
-    from rsr.steps import approval
+    from rsr.pipelines.lab import approval
 
-    given = approval.approve(located(workspace), iteration, by, note)
-    say(f"policy {given.policy_sha256[:12]} of iteration {iteration} may be deployed, says {given.by}")
+    given = approval.approve(located(workspace), iteration, by, note, key)
+    say(f"policy {given.policy_sha256[:12]} of iteration {iteration} may be deployed, says {given.said_by()}")
     return 0
 
 
@@ -103,7 +104,7 @@ def doctor(workspace: Folder = None, deep: Annotated[bool, arg(help_behavior_hin
     table = Table("", "what", "found", "what to do")
     for finding in findings:
         mark = {"good": "[green]good[/]", "note": "[yellow]note[/]", "bad": "[red]bad[/]"}[finding.state]
-        table.add_row(mark, finding.what, escape(finding.found), escape(finding.remedy))
+        table.add_row(mark, escape(finding.what), escape(finding.found), escape(finding.remedy))
     show(table)
     return NOT_IN_ORDER if any(finding.state == "bad" for finding in findings) else 0
 

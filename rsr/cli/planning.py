@@ -10,12 +10,12 @@ from rich.table import Table
 from tyro.conf import arg
 
 from rsr import progress
+from rsr.cli.command import say, show
 from rsr.cli.recordings import Count, Folder, Folders, Name, OptionalFolder, calibration_of, read_sessions
-from rsr.cli.screen import say, show
 
 if TYPE_CHECKING:
-    from rsr.infogap import Diagnosis
-    from rsr.planning import Plan
+    from rsr.infogap import EstimatorChoice
+    from rsr.planning import RecordingPlan
 
 _LISTED = 12
 
@@ -29,7 +29,7 @@ def plan(
     policy: OptionalFolder = None,
     seed: Count = 0,
 ) -> int:
-    """Say what to record next: episodes that are new, and that tell what the calibration does not know well.
+    """Say what to record next: episodes that are new, and informative about poorly identified parameters.
 
     Args:
         scenario: a built-in scenario such as push_cube, or the path of a scenario's YAML file.
@@ -37,7 +37,7 @@ def plan(
         calibration: its folder.
         out: folder for plan.json (starts and commands of all candidates) and plan.png (where reality is unknown).
         candidates: how many episodes to consider; a quarter of them repeat recorded ones, to compare with.
-        policy: folder of a policy that shall also act from fresh starts, where the scenario has a task.
+        policy: folder of a policy to run from fresh starts, too, where the scenario has a task.
         seed: of everything random.
     """
     from rsr.calibration import load_calibration
@@ -52,7 +52,7 @@ def plan(
     loaded = load_scenario(scenario)
     calibration_of(loaded, calibration)
     recorded = read_sessions(loaded, sessions)
-    actor = None if policy is None else Policy.load(policy)
+    actor = None if policy is None else Policy.load(policy, loaded)
     with progress.bar("plan") as advance:
         made = make_plan(
             loaded,
@@ -91,10 +91,9 @@ def divergence(
     from rsr.config import parse_config
     from rsr.files import write_json
     from rsr.infogap import diagnose
-    from rsr.planning import Pairs, Watched
+    from rsr.planning import ObservedTransitions, TransitionPairs
     from rsr.randomness import generator
-    from rsr.scenarios import load_scenario
-    from rsr.scenarios.structure import structured
+    from rsr.scenarios import load_scenario, structured
     from rsr.simulators import MujocoSimulator
 
     settings = parse_config({"seed": seed, "infogap": {"transitions": transitions}}, where="command line")
@@ -103,24 +102,26 @@ def divergence(
     simulated_as = loaded if fitted is None else structured(loaded, fitted.structure)
     params = loaded.space.nominal if fitted is None else fitted.vector()
     count = settings.infogap.transitions
-    pairs = Pairs(simulated_as, read_sessions(loaded, sessions), count, generator(settings.seed, "divergence"))
+    pairs = TransitionPairs(
+        simulated_as, read_sessions(loaded, sessions), count, generator(settings.seed, "divergence")
+    )
     with MujocoSimulator(simulated_as) as simulator:
         simulated = pairs.simulated(simulator, params)
-    found = diagnose(pairs.real, simulated, noise=Watched(loaded).noise(), skew=settings.infogap.skew)
+    found = diagnose(pairs.real, simulated, noise=ObservedTransitions(loaded).noise(), skew=settings.infogap.skew)
     _show_diagnosis(found)
     if json is not None:
         write_json(json, _figures(found))
     return 0
 
 
-def _figures(found: Diagnosis) -> dict[str, float | str]:
+def _figures(found: EstimatorChoice) -> dict[str, float | str]:
     each = {f"{estimate.estimator}_nats": estimate.value for estimate in found.estimates}
     floors = {f"{estimate.estimator}_floor_nats": estimate.floor for estimate in found.estimates}
     facts = {"samples": found.samples, "columns": found.columns, "kernel_crowd": found.crowd}
     return {"advised": found.advised, **each, **floors, **facts, "duplicates": found.duplicates}
 
 
-def _show_diagnosis(found: Diagnosis) -> None:
+def _show_diagnosis(found: EstimatorChoice) -> None:
     title = f"KL(real || simulated), {found.samples} transitions of {found.columns} columns"
     table = Table(title=title, title_justify="left")
     table.add_column("estimator")
@@ -134,16 +135,16 @@ def _show_diagnosis(found: Diagnosis) -> None:
     say(f"take {found.advised}: {'; '.join(found.reasons)}")
 
 
-def _show_plan(made: Plan) -> None:
+def _show_plan(made: RecordingPlan) -> None:
     table = Table(title=f"the best of {len(made.ranked)} candidates", title_justify="left")
     table.add_column("", justify="right")
     table.add_column("episode")
     table.add_column("new", justify="right")
     table.add_column("nats", justify="right")
-    table.add_column("tells")
+    table.add_column("most informed")
     table.add_column("what to do")
     for rank, each in enumerate(made.ranked[:_LISTED], start=1):
-        figures = (f"{each.novelty:.2f}", f"{each.weak_nats:.1f}", each.tells)
+        figures = (f"{each.novelty:.2f}", f"{each.weak_nats:.1f}", each.most_informed)
         table.add_row(str(rank), each.candidate.name, *figures, escape(each.candidate.description))
     show(table)
     say(f"not known well: {', '.join(made.weak)}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -11,14 +10,12 @@ from rich.table import Table
 from tyro.conf import arg
 
 from rsr import progress
-from rsr.cli.comparing import compare_methods
-from rsr.cli.judging import figures_of, show_figures
-from rsr.cli.located import at_least_one
-from rsr.cli.screen import say, show
+from rsr.cli.command import at_least_one, hint, say, show
+from rsr.cli.judging import compare_methods, figures_of, show_figures
 from rsr.errors import ConfigError
 
 if TYPE_CHECKING:
-    from rsr.calibration import Calibration
+    from rsr.calibration import Calibration, Evidence
     from rsr.scenarios import Scenario
     from rsr.sessions import Session
 
@@ -27,16 +24,22 @@ Folders = Annotated[tuple[Path, ...], arg(metavar="DIR [DIR ...]")]
 Folder = Annotated[Path, arg(metavar="DIR")]
 OptionalFolder = Annotated[Path | None, arg(metavar="DIR", help_behavior_hint="")]
 Count = Annotated[int, arg(metavar="N")]
+Tag = Annotated[str | None, arg(metavar="TAG", help_behavior_hint="")]
 
 
 def calibrate(
     scenario: Name,
-    sessions: Folders,
     out: Folder,
+    sessions: Folders = (),
+    fit: Folders = (),
+    judge: Folders = (),
+    hold_out: Tag = None,
+    stratify: Tag = None,
     method: Annotated[str, arg(metavar="M")] = "mjx",
     episodes: Annotated[int | None, arg(metavar="N", help_behavior_hint="")] = None,
     seed: Count = 0,
     sensitivity: Annotated[Literal["auto", "mjx", "differences"], arg(metavar="HOW", help_behavior_hint="")] = "mjx",
+    budget: Annotated[int | None, arg(metavar="N", help_behavior_hint="")] = None,
     bootstrap: Count = 0,
     structure: Annotated[bool, arg(help_behavior_hint="")] = False,
     base: OptionalFolder = None,
@@ -46,24 +49,30 @@ def calibrate(
 
     Args:
         scenario: a built-in scenario such as push_cube, or the path of a scenario's YAML file.
-        sessions: folders of stored sessions.
         out: folder for the calibration.
+        sessions: folders of stored sessions; of their episodes some are fitted and the others judge.
+        fit: instead of --sessions, with --judge: folders of the sessions to fit.
+        judge: folders of the sessions that judge the fit and are never fitted.
+        hold_out: a tag; episodes that share a value of it are fitted together or judge together.
+        stratify: a tag; every value of it is fitted and judges, in proportion.
         method: mjx or cmaes or sysid or adam, or all: each of them, in a table and a figure. Or clash, which adapts a
             surrogate of collisions to strikes, for scenarios that declare a collision; or gnn, which learns a simulator
             of free bodies in contact.
-        episodes: how many to fit, drawn by seed, half of all at most, 32 by default; the others judge. With clash: the
-            first strikes, 10 by default; where hardly any are left to judge, each is judged in turn.
+        episodes: how many to fit, drawn by seed, half of all at most (with --fit: of those), 32 by default; the others
+            judge. With clash: the first strikes, 10 by default; where hardly any are left, each is judged in turn.
         seed: of everything random.
+        budget: points that the search may evaluate, 960 by default; time grows with it until the search converges.
         sensitivity: how mjx and adam differentiate: auto (says what it picked), mjx or differences.
         bootstrap: refit so many resamples of the episodes, to check the intervals and to widen those too narrow.
-        structure: let the choices race that the scenario's file leaves open, such as the friction cone.
+        structure: select by successive halving what the scenario's file leaves open, such as the friction cone.
         base: with clash: folder of a surrogate, such as `rsr clash train` makes; by default one is made in out/base.
         params: with clash and gnn: a params.yaml whose section of that name says how much to simulate and to train.
     """
-    from rsr.calibration import start_prior
+    from rsr.calibration import Division, start_prior
     from rsr.config import load_config, parse_config
+    from rsr.pipelines.methods import FitControls, check_method, tune_into
     from rsr.scenarios import load_scenario
-    from rsr.steps.methods import check_method, tune_into
+    from rsr.simulators.unstable import heard, told
 
     if episodes is None:
         episodes = 10 if method == "clash" else 32
@@ -76,14 +85,47 @@ def calibrate(
         settings = settings.model_copy(update={"clash": given.clash, "gnn": given.gnn})
     check_method(settings.tune.method)
     loaded = load_scenario(scenario)
-    recorded = read_sessions(loaded, sessions)
+    recorded, judging = _divided(loaded, sessions, fit, judge)
+    division, controls = Division(judging, hold_out, stratify), None
+    if division != Division() or budget is not None:
+        controls = FitControls(division, budget)
     if everything:
-        return compare_methods(loaded, recorded, settings.tune, settings.seed, out)
+        return compare_methods(loaded, recorded, settings, controls, out)
+    before = heard()
     with progress.bar("calibrate") as advance:
-        calibration = tune_into(out, loaded, recorded, start_prior(loaded), settings, settings.seed, advance, base)
+        calibration = tune_into(
+            out, loaded, recorded, start_prior(loaded), settings, settings.seed, advance, base, controls=controls
+        )
     _show_calibration(calibration)
+    if unstable := told(before):
+        hint(f"MuJoCo called simulations unstable, mostly of parameters that were tried and left: {unstable}")
     say(str(out))
     return 0
+
+
+def _divided(
+    scenario: Scenario, sessions: Sequence[Path], fit: Sequence[Path], judge: Sequence[Path]
+) -> tuple[tuple[Session, ...], int]:
+    """Read the sessions that were named, those that judge last; returns with them how many episodes judge."""
+    if bool(sessions) == bool(fit) or bool(fit) != bool(judge):
+        named = [f"--{name}" for name, given in (("sessions", sessions), ("fit", fit), ("judge", judge)) if given]
+        raise ConfigError(
+            got=" and ".join(named) or "no session",
+            expected="either --sessions, or --fit together with --judge",
+            where="command line",
+            next_step="Name folders of stored sessions, e.g. --sessions data/push_cube/session-001.",
+        )
+    both = {folder.resolve() for folder in fit} & {folder.resolve() for folder in judge}
+    if both:
+        raise ConfigError(
+            got=f"{min(both).name} in --fit and in --judge",
+            expected="each session in one of them: what was fitted says nothing of what the fit is worth",
+            where="command line",
+            next_step="Take it out of one, or give --sessions and let the fit divide its episodes.",
+        )
+    unseen = read_sessions(scenario, judge) if judge else ()
+    recorded = read_sessions(scenario, [*sessions, *fit])
+    return (*recorded, *unseen), sum(len(session.episodes) for session in unseen)
 
 
 def evaluate(
@@ -106,9 +148,10 @@ def evaluate(
     """
     from rsr.files import write_json
     from rsr.scenarios import load_scenario
+    from rsr.sessions import join_sessions
 
     loaded = load_scenario(scenario)
-    session = _joined(read_sessions(loaded, sessions))
+    session = join_sessions(read_sessions(loaded, sessions))
     judged = calibration_of(loaded, calibration)
     chosen = _held_out(judged, len(session.episodes)) if held_out else tuple(range(len(session.episodes)))
     figures = figures_of(loaded, session, judged, calibration, chosen, loaded.evaluation.start(start))
@@ -149,13 +192,6 @@ def calibration_of(scenario: Scenario, folder: Path | None) -> Calibration | Non
     return calibration
 
 
-def _joined(sessions: Sequence[Session]) -> Session:
-    """All episodes as one session, numbered on from session to session, as in a calibration's evidence."""
-    episodes = [episode for session in sessions for episode in session.episodes]
-    numbered = tuple(replace(episode, index=index) for index, episode in enumerate(episodes))
-    return replace(sessions[0], episodes=numbered)
-
-
 def _held_out(calibration: Calibration | None, count: int) -> tuple[int, ...]:
     """Number the episodes that the calibration did not fit."""
     if calibration is None:
@@ -191,7 +227,7 @@ def _show_calibration(calibration: Calibration) -> None:
     evidence = calibration.evidence
     say(
         f"gap on {len(evidence.held_out)} held-out episodes: {evidence.gap_before:.4g} {evidence.gap_unit} before, "
-        f"{evidence.gap_after:.4g} {evidence.gap_unit} after"
+        f"{evidence.gap_after:.4g} {evidence.gap_unit} after{_cross_validated(evidence)}"
     )
     for line in _noted(calibration):
         say(line)
@@ -199,9 +235,16 @@ def _show_calibration(calibration: Calibration) -> None:
         say(f"warning: {warning}")
 
 
+def _cross_validated(evidence: Evidence) -> str:
+    if evidence.cross_validated is None:
+        return ""
+    return f"; {evidence.cross_validated:.3f} times the error before, cross-validated over all episodes"
+
+
 def _noted(calibration: Calibration) -> list[str]:
-    """What was chosen and checked, where anything was."""
+    """Show the selected structure and the checks, where there are any."""
     checks = calibration.checks
     chosen = ", ".join(f"{option} {value}" for option, value in calibration.structure.items())
-    lines = {"structure": chosen, "sensitivities by": checks.sensitivity, "gradient check": checks.gradients}
+    fitted = {"windows": checks.windows, "model error": checks.model_error}
+    lines = {"structure": chosen, **fitted, "sensitivities by": checks.sensitivity, "gradient check": checks.gradients}
     return [f"{what}: {words}" for what, words in {**lines, "parity check": checks.parity}.items() if words]

@@ -10,8 +10,8 @@ which estimator fits the data at hand; `transport` gives W1 or W2 of one added s
 `fitting` puts them together into a `reward`. Numpy and scipy alone: from rsr it imports only `errors` and `files`.
 """
 
-from rsr.infogap.densities import kl_axis, kl_conditional_gaussian, kl_kde
-from rsr.infogap.doctor import Diagnosis, diagnose
+from rsr.infogap.choice import EstimatorChoice, diagnose
+from rsr.infogap.densities import kl_axis, kl_conditional_gaussian
 from rsr.infogap.estimators import ESTIMATORS, Divergence, Estimator, divergence
 from rsr.infogap.features import Scaler, transition_noise, transitions
 from rsr.infogap.fitting import RewardSettings, fit_infogap
@@ -19,25 +19,24 @@ from rsr.infogap.reward import InfoGapReward, open_share
 from rsr.infogap.transport import (
     METRICS,
     ORDERS,
-    Metric,
+    GroundMetric,
     Order,
     Transport,
     clipped,
     euclidean,
     saturating,
     w_of_added_batch,
-    w_of_added_sample,
 )
 
 __all__ = [
     "ESTIMATORS",
     "METRICS",
     "ORDERS",
-    "Diagnosis",
     "Divergence",
     "Estimator",
+    "EstimatorChoice",
+    "GroundMetric",
     "InfoGapReward",
-    "Metric",
     "Order",
     "RewardSettings",
     "Scaler",
@@ -49,11 +48,9 @@ __all__ = [
     "fit_infogap",
     "kl_axis",
     "kl_conditional_gaussian",
-    "kl_kde",
     "open_share",
     "saturating",
     "transition_noise",
     "transitions",
     "w_of_added_batch",
-    "w_of_added_sample",
 ]

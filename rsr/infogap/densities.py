@@ -1,23 +1,20 @@
-"""How far simulated data are from real data: the factor KL(D_real || D_sim) of Eq. 3, and Table I's KL per axis."""
+"""Divergence of simulated from real data: the factor KL(D_real || D_sim) of Eq. 3, and Table I's KL per axis."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from rsr.infogap._checks import matrix, same_shape, within
-from rsr.infogap._distances import squared_distances
+from rsr.infogap._arrays import matrix, same_shape, squared_distances, within
 from rsr.infogap.features import Scaler
 
 _BLOCK = 256
 """Rows of the kernel matrix held at once."""
 
 
-def kl_kde(
-    real: np.ndarray, simulated: np.ndarray, *, scaler: Scaler, paired: bool = True, skew: float = 0.05
-) -> float:
+def kde_of_standardised(p: np.ndarray, q: np.ndarray, *, paired: bool = True, skew: float = 0.05) -> float:
     """KL(p || q) in nats between Gaussian kernel densities of real (p) and simulated (q) transitions.
 
-    One bandwidth serves both densities: Scott's n^(-1/(d+4)) in the scaler's units. It depends on the numbers of
+    One bandwidth serves both densities: Scott's n^(-1/(d+4)) in the units of the samples. It depends on the numbers of
     samples and columns alone, so iterations compare if those are kept equal.
 
     Paired data (the simulator started from the recorded states and actions) keep each sample's own kernel in *both*
@@ -26,21 +23,12 @@ def kl_kde(
     leaves a floor, which `fit_infogap` measures and subtracts; the estimate can be slightly negative around it.
 
     Args:
-        real, simulated: [n, d] and [m, d]; n = m and row i from the same (s, a) if paired.
+        p, q: [n, d] and [m, d], in the units in which the kernels are to be round; n = m and row i from the same
+            (s, a) if paired.
         paired: False for independent samples: leave-one-out in p. Whiten such data first (`whitened`).
         skew: alpha of KL(p || (1 - alpha) q + alpha p), 0 <= alpha < 1. It is zero where KL is, and never exceeds
             log(1 / alpha) (3.0 nats for 0.05), so that one wild row cannot run away with the weight; 0 is plain KL.
     """
-    where = "KL of the InfoGap term"
-    real = matrix(real, f"{where}: real", columns=scaler.columns, at_least=2)
-    simulated = matrix(simulated, f"{where}: simulated", columns=scaler.columns, at_least=2)
-    if paired:
-        same_shape(real, simulated, where)
-    return kde_of_standardised(scaler(real), scaler(simulated), paired=paired, skew=skew)
-
-
-def kde_of_standardised(p: np.ndarray, q: np.ndarray, *, paired: bool, skew: float) -> float:
-    """`kl_kde` of samples [n, d] and [m, d] in whatever units the kernels are to be round in."""
     within(skew, 0.0, 1.0, "KL of the InfoGap term: skew")
     bandwidth = min(len(p), len(q)) ** (-1 / (p.shape[1] + 4))
     log_ratio = _log_ratio(p / bandwidth, q / bandwidth, leave_one_out=not paired)
@@ -53,7 +41,7 @@ def kl_conditional_gaussian(
     """KL in nats if, given (s, a), both s' were Gaussian with one spread: Eq. 2's squared error in other units.
 
     0.5 E |z_real - z_simulated|^2 / relative_std^2 with standardised z. It needs no density estimate, so it works
-    for any number of columns and any gap: the cross-check beside `kl_kde`.
+    for any number of columns and any gap: the cross-check beside the kernels.
 
     Args:
         real, simulated: [n, d], paired.
@@ -85,8 +73,8 @@ def kl_axis(real: np.ndarray, simulated: np.ndarray, *, noise: float) -> float:
       large as itself. Pooled, the figure grows with any gap and levels off at 2 n^(2/5) (10.6) for a pure shift.
 
     Args:
-        real, simulated: [n, T], one coordinate (block relative to its target, m) of n episodes at T chosen times;
-            the same starts and targets in both.
+        real, simulated: [n, T], one figure of the task (an offset from the goal, say) of n episodes at T chosen times;
+            the same starts and goals in both.
         noise: standard deviation of the sensor, same unit, above zero: no spread counts as smaller than it.
 
     Returns:

@@ -1,4 +1,4 @@
-"""KL(real || simulated) by any of four estimators behind one name. What each is good for: `rsr.infogap.doctor`."""
+"""KL(real || simulated) by any of four estimators behind one name. What each is good for: `rsr.infogap.choice`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Literal, get_args
 import numpy as np
 from scipy.special import psi
 
-from rsr.errors import ConfigError
-from rsr.infogap._checks import matrix, noise_vector, same_shape
-from rsr.infogap._distances import squared_distances
+from rsr.errors import check_choice
+from rsr.infogap._arrays import matrix, noise_vector, same_shape, squared_distances
 from rsr.infogap.densities import conditional_of_standardised, kde_of_standardised
 from rsr.infogap.features import Scaler
 
@@ -70,7 +69,7 @@ def divergence(
         scaler: units of the columns; by default fitted to both datasets and to the noise.
         paired: row i of both starts from the same state and action. Then every estimate is exactly 0 when the data
             are equal. Unpaired data are independent samples, and the estimates are corrected for their number.
-        skew: caps `kde` at log(1 / skew), see `kl_kde`.
+        skew: caps `kde` at log(1 / skew), see `kde_of_standardised`.
         noise: [d] or one number, what sensor noise adds to a real row and not to its simulated partner.
         seed: of the noise drawn for the floor.
 
@@ -99,13 +98,13 @@ def kl_by(
 ) -> Estimate:
     """Make the estimator of this name; the arguments are those of `divergence`."""
     usable = [name for name in ESTIMATORS if paired or name != "conditional"]
-    if estimator not in usable:
-        raise ConfigError(
-            got=f"estimator '{estimator}' for {'paired' if paired else 'unpaired'} data",
-            expected=f"one of {', '.join(usable)}",
-            where="divergence: estimator",
-            next_step="Correct infogap.estimator; `rsr divergence` says which fits a recording.",
-        )
+    check_choice(
+        estimator,
+        usable,
+        got=f"estimator '{estimator}' for {'paired' if paired else 'unpaired'} data",
+        where="divergence: estimator",
+        next_step="Correct infogap.estimator; `rsr divergence` says which fits a recording.",
+    )
     scaled_noise = (noise_vector(noise, scaler.columns, "divergence") / scaler.std)[scaler.kept]
     task = _Task(paired, skew, scaled_noise)
 
@@ -119,14 +118,14 @@ def kl_by(
 
 
 def noise_floor(estimate: Estimate, simulated: np.ndarray, noise: np.ndarray, rng: np.random.Generator) -> float:
-    """What an estimator reads of a perfect simulator behind noisy sensors, nats."""
+    """Estimate the divergence of a perfect simulator behind noisy sensors, nats."""
     noisy = [simulated + noise * rng.standard_normal(simulated.shape) for _ in range(_FLOOR_DRAWS)]
     return max(0.0, float(np.mean([estimate(data, simulated) for data in noisy])))
 
 
 @dataclass(frozen=True)
 class _Task:
-    """What an estimator is told besides the samples.
+    """Arguments of an estimator beside the samples.
 
     Args:
         noise: [d], in standard deviations.
@@ -244,9 +243,9 @@ def kl_knn_of_pairs(p: np.ndarray, q: np.ndarray, *, finest: float = 0.0, neighb
     """The same of pairs: the mean of KL(p || q) and KL(q || p), to which KL is equal to second order in the gap.
 
     A sample counts as its own first neighbour, as its partner does on the other side, for the reason given at
-    `kl_kde`; so equal data give exactly 0. Where the step makes the cloud denser or thinner, each direction alone is
-    off by an error of the first order in the gap, with opposite signs: one of them is then negative at every small
-    gap, and neither falls steadily as the gap closes. Their mean does.
+    `kde_of_standardised`; so equal data give exactly 0. Where the step makes the cloud denser or thinner, each
+    direction alone is off by an error of the first order in the gap, with opposite signs: one of them is then negative
+    at every small gap, and neither falls steadily as the gap closes. Their mean does.
     """
     for samples, name in ((p, "real"), (q, "simulated")):
         matrix(samples, f"k-NN KL: {name}", columns=p.shape[1], at_least=neighbours + 1)
@@ -263,7 +262,7 @@ def _log_reach(squared: np.ndarray, finest: float, neighbours: int) -> np.ndarra
 
 
 def _cautions(estimator: str, value: float, floor: float, count: int, columns: int, skew: float) -> list[str]:
-    """What a reader should know before trusting an estimate."""
+    """List cautions about an estimate."""
     cautions = []
     cap = np.log(1 / skew) if skew else np.inf
     if estimator == "kde" and value > 0.8 * cap:

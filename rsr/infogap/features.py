@@ -1,4 +1,4 @@
-"""What the datasets of Eq. 3 are made of: transitions as vectors, and the scale on which they are compared."""
+"""Features of Eq. 3's datasets: transitions as vectors, and the scale on which they are compared."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rsr.errors import CalibrationError
-from rsr.infogap._checks import matrix, noise_vector
+from rsr.infogap._arrays import matrix, noise_vector
 
 
 def transitions(
@@ -46,7 +46,7 @@ def transitions(
 
 
 def transition_noise(state_noise: np.ndarray, action_count: int) -> np.ndarray:
-    """What sensor noise adds to a real transition that its simulated partner does not have.
+    """Compute the sensor noise of a real transition that its simulated partner does not have.
 
     Both start from the same measured state and action, so those columns share their noise; the step carries that
     of both of its ends.

@@ -7,16 +7,16 @@ from typing import get_args
 
 import numpy as np
 
-from rsr.errors import ConfigError
-from rsr.infogap._checks import matrix, noise_vector, same_shape, within
+from rsr.errors import check_choice
+from rsr.infogap._arrays import matrix, noise_vector, same_shape, within
 from rsr.infogap.densities import kl_conditional_gaussian
 from rsr.infogap.estimators import kl_by, noise_floor
 from rsr.infogap.features import Scaler
-from rsr.infogap.reward import Form, InfoGapReward, Paid
+from rsr.infogap.reward import BonusRegion, Form, InfoGapReward
 from rsr.infogap.transport import METRICS, Order, Transport
 
 FORMS: tuple[str, ...] = get_args(Form)
-PAID: tuple[str, ...] = get_args(Paid)
+BONUS_REGIONS: tuple[str, ...] = get_args(BonusRegion)
 REFERENCE_SAMPLES = {1: 1000, 2: 250}
 """Rows of D_sim^k that stand for it, by order: order 2 takes their square of steps for every transition."""
 _WHERE = "InfoGap stage"
@@ -24,7 +24,7 @@ _WHERE = "InfoGap stage"
 
 @dataclass(frozen=True)
 class RewardSettings:
-    """What a lab may choose of the InfoGap reward.
+    """Settings of the InfoGap reward.
 
     Args:
         form: `calibrated`, or `literal` for Eq. 3 as it is written, times `literal_weight`.
@@ -34,7 +34,7 @@ class RewardSettings:
         kappa, bound, literal_weight: see `InfoGapReward`.
         skew: share of the other density that caps KL.
         kl_samples: rows drawn for KL. Its bandwidth depends on the number, so keep it equal over iterations.
-        paid: see `InfoGapReward`; Eq. 3 as it is written is paid everywhere in any case.
+        bonus_region: see `InfoGapReward`; Eq. 3 as it is written is paid everywhere in any case.
         reference_samples: rows of D_sim^k that stand for it in the reward; by default those of `REFERENCE_SAMPLES`.
     """
 
@@ -47,12 +47,12 @@ class RewardSettings:
     skew: float = 0.05
     bound: float = 5.0
     kl_samples: int = 1000
-    paid: Paid = "away"
+    bonus_region: BonusRegion = "off_target"
     reference_samples: int | None = None
 
     def __post_init__(self) -> None:
         _one_of(self.form, FORMS, "form")
-        _one_of(self.paid, PAID, "paid")
+        _one_of(self.bonus_region, BONUS_REGIONS, "bonus_region")
         _one_of(self.metric, tuple(METRICS), "metric")
         within(self.kappa, 0.0, np.inf, f"{_WHERE}: kappa")
         within(self.bound, np.finfo(float).tiny, np.inf, f"{_WHERE}: bound")
@@ -112,7 +112,7 @@ def fit_infogap(
         literal_weight=float(settings.literal_weight),
         form=settings.form,
         estimator=settings.estimator,
-        paid="everywhere" if settings.form == "literal" else settings.paid,
+        bonus_region="everywhere" if settings.form == "literal" else settings.bonus_region,
     )
 
 
@@ -161,10 +161,10 @@ def _sample_rows(size: int, samples: int, rng: np.random.Generator) -> np.ndarra
 
 
 def _one_of(name: str, known: tuple[str, ...], setting: str) -> None:
-    if name not in known:
-        raise ConfigError(
-            got=f"{setting} '{name}'",
-            expected=f"one of {', '.join(known)}",
-            where=f"{_WHERE}: {setting}",
-            next_step=f"Correct infogap.{setting} in params.yaml.",
-        )
+    check_choice(
+        name,
+        known,
+        got=f"{setting} '{name}'",
+        where=f"{_WHERE}: {setting}",
+        next_step=f"Correct infogap.{setting} in params.yaml.",
+    )

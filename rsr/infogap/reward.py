@@ -12,10 +12,10 @@ import numpy as np
 from rsr.errors import CalibrationError
 from rsr.files import read_arrays, read_json, write_arrays, write_json
 from rsr.infogap.features import Scaler
-from rsr.infogap.transport import Metric, Transport
+from rsr.infogap.transport import GroundMetric, Transport
 
 Form = Literal["calibrated", "literal"]
-Paid = Literal["away", "everywhere"]
+BonusRegion = Literal["off_target", "everywhere"]
 _NUMBERS = (
     "kl", "kl_floor", "kl_first", "kl_conditional", "kappa", "task_reward_std", "novelty_mean", "novelty_std", "bound",
     "literal_weight",
@@ -24,7 +24,7 @@ _NUMBERS = (
 
 @dataclass(frozen=True, eq=False)
 class InfoGapReward:
-    """What one iteration adds to the task reward. D_sim^k is fixed, so it is a static function of (s, a, s').
+    """Bonus of one iteration, added to the task reward. D_sim^k is fixed, so it is a static function of (s, a, s').
 
     Eq. 3 taken literally is 0.1 % to 400 % of the task reward by accident of the dataset's size, is positive at every
     step (it pays for loitering), and is not bounded. So the same W is calibrated: in units of its standard deviation
@@ -41,7 +41,8 @@ class InfoGapReward:
         bound: largest |score|, in standard deviations.
         literal_weight: what the literal Eq. 3 is multiplied by, if that is the form.
         estimator: of the KL.
-        paid: `away` leaves out transitions that end where the task is done, `everywhere` none. Whoever pays looks at
+        bonus_region: `off_target` leaves out transitions that end where the task is done, `everywhere` none. Whoever
+            pays looks at
             it: what a task is, this room does not know.
     """
 
@@ -59,7 +60,7 @@ class InfoGapReward:
     literal_weight: float = 1.0
     form: Form = "calibrated"
     estimator: str = "kde"
-    paid: Paid = "away"
+    bonus_region: BonusRegion = "off_target"
 
     @property
     def open_share(self) -> float:
@@ -68,7 +69,7 @@ class InfoGapReward:
 
     @property
     def weight(self) -> float:
-        """What the score, or the literal W, is multiplied by: in units of the task reward."""
+        """Factor on the score, or on the literal W: in units of the task reward."""
         if self.form == "literal":
             return self.literal_weight * max(0.0, self.kl)
         return self.kappa * self.task_reward_std * self.open_share
@@ -84,7 +85,7 @@ class InfoGapReward:
         return np.clip((novelty - self.novelty_mean) / self.novelty_std, -self.bound, self.bound)
 
     def bonus(self, features: np.ndarray) -> np.ndarray:
-        """Evaluate what is added to the task reward of transitions [b, d]: [b] float32.
+        """Compute the bonus on the task reward of transitions [b, d]: [b] float32.
 
         Within +-weight * bound in the calibrated form; the literal one is bounded only if its metric is.
         """
@@ -93,10 +94,6 @@ class InfoGapReward:
         if self.form == "literal":
             return self.weight * self.transport.w(self.scaler(features))
         return self.weight * self.score(features)
-
-    def eq3(self, features: np.ndarray) -> np.ndarray:
-        """Literal Eq. 3 as a reward, -L_sr = KL * W for transitions [b, d]: [b]. For the log."""
-        return max(0.0, self.kl) * self.transport.w(self.scaler(features)).astype(np.float64)
 
     def save(self, folder: Path) -> None:
         """Write `infogap.json` and `reference.npz`; equal models give equal bytes."""
@@ -110,7 +107,7 @@ class InfoGapReward:
             "dataset_size": self.transport.dataset_size,
             "form": self.form,
             "estimator": self.estimator,
-            "paid": self.paid,
+            "bonus_region": self.bonus_region,
             "order": self.transport.order,
             "metric_clip": None if metric.clip == np.inf else metric.clip,
             "metric_tau": None if metric.tau == np.inf else metric.tau,
@@ -126,11 +123,10 @@ class InfoGapReward:
         try:
             document, arrays = read_json(folder / "infogap.json"), read_arrays(folder / "reference.npz")
             bounds = [np.inf if document[name] is None else document[name] for name in ("metric_clip", "metric_tau")]
-            metric = Metric(*bounds)
+            metric = GroundMetric(*bounds)
             transport = Transport(arrays["reference"], document["dataset_size"], metric, document["order"])
             numbers = {name: float(document[name]) for name in _NUMBERS}
-            words = {name: document[name] for name in ("form", "estimator")}
-            words["paid"] = document.get("paid", "everywhere")  # stored before there was a choice
+            words = {name: document[name] for name in ("form", "estimator", "bonus_region")}
             return cls(scaler=Scaler.from_arrays(arrays), transport=transport, **numbers, **words)
         except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
             raise CalibrationError(

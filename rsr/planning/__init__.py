@@ -1,28 +1,27 @@
-"""Planning: what to record next, and what a recording was worth.
+"""Planning: what to record next, and what a recording can tell.
 
     plan = make_plan(scenario, sessions, calibration, candidates=32, seed=0)   # ranked candidate episodes
-    fisher_information(scenario, session, params)                              # [P, P]: what a recording tells
 
-Candidates (`candidates`, `driving`) are simulated with the calibration and judged by two measures (`plan`): how new
-their transitions are to the recordings (InfoGap; `transitions`), and how much they would tell of the parameters that
-are not known well (`fisher`). Works in every scenario, with a task or without, with commands or without. May import
+Candidates (`candidates`) are simulated with the calibration and ranked by two measures (`plan`): how new their
+transitions are to the recordings (InfoGap; `transitions`), and their expected information gain on the parameters that
+are not identified yet (`fisher`). `excitation` says which parameters a recorded session can identify at all. Works in
+every scenario, with a task or without, with commands or without. May import
 calibration, policies, simulators, infogap and what lies below them; knows no reality.
 """
 
+from rsr.calibration.uncertainty.information import expected_nats
 from rsr.planning.candidates import Candidate, make_candidates
-from rsr.planning.fisher import expected_nats, fisher_information, log_determinant
-from rsr.planning.plan import Plan, Scored, make_plan
-from rsr.planning.transitions import Pairs, Watched
+from rsr.planning.plan import RecordingPlan, Scored, make_plan
+from rsr.planning.transitions import ObservedTransitions, TransitionPairs, novelty_map
 
 __all__ = [
     "Candidate",
-    "Pairs",
-    "Plan",
+    "ObservedTransitions",
+    "RecordingPlan",
     "Scored",
-    "Watched",
+    "TransitionPairs",
     "expected_nats",
-    "fisher_information",
-    "log_determinant",
     "make_candidates",
     "make_plan",
+    "novelty_map",
 ]

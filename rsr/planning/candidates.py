@@ -1,7 +1,8 @@
-"""Candidate episodes: starts and commands that a lab could record next. Seeded; what fits depends on the scenario.
+"""Candidate episodes: initial states and commands that a lab could record next. Seeded; kinds depend on the scenario.
 
-A scenario with a task gets scripted pushes (and rollouts of a policy, if one is given) from the task's own starts; one
-with commands gets sums of sines in the range of what was commanded; one without gets its recorded starts with other
+A scenario with a task gets the task's own probes from the task's own starts, or, where positions are commanded, sums of
+sines about the rest position within the limits of motion; and rollouts of a policy, if one is given. Others with
+commands get sums of sines in the range of what was commanded; those without, their recorded starts with other
 velocities. All get repeats of what was recorded, to compare with.
 """
 
@@ -12,11 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rsr.environments import World
 from rsr.errors import ConfigError
-from rsr.planning.driving import Driver, driven, policy_driver, push_driver
 from rsr.policies import Policy
 from rsr.randomness import generator
-from rsr.scenarios import Scenario, task_of
+from rsr.scenarios import Scenario, has_task, task_of
+from rsr.scenarios.commands import command_range, position_joints
+from rsr.scenarios.probes import Probes
 from rsr.sessions import Episode, Session
 
 LONGEST = 1000
@@ -33,7 +36,7 @@ class Candidate:
     """An episode that could be recorded.
 
     Args:
-        kind: repeat, push, policy, sines or throw.
+        kind: repeat, policy, excitation, sines, throw, or the word for the task's own probes.
         description: what to do, for people.
         start: [nq + nv].
         commands: [H + T, nu]; the first H were in force before the start.
@@ -57,7 +60,7 @@ def make_candidates(
     """Make `count` candidates; equal arguments make equal ones.
 
     Args:
-        params: [P], with which closed-loop candidates (pushes, policy) are driven.
+        params: [P], with which closed-loop candidates (probes, policy) are driven.
         policy: also let this one act from fresh starts.
     """
     if count < 2:
@@ -83,25 +86,20 @@ _Maker = Callable[[int, np.random.Generator], list[Candidate]]
 def _fresh_makers(
     scenario: Scenario, episodes: Sequence[Episode], params: np.ndarray, policy: Policy | None
 ) -> list[_Maker]:
-    """The ways to make candidates that were not recorded before."""
-    if _has_task(scenario):
-        drivers = [("push", push_driver)] + ([("policy", policy_driver(policy))] if policy else [])
-        return [_pushes(scenario, params, kind, driver) for kind, driver in drivers]
+    """List makers of candidates that were not recorded before."""
     if policy is not None:
-        task_of(scenario)  # says that there is no task for a policy
-    return [_sines(scenario, episodes)] if scenario.command else [_throws(scenario, episodes)]
-
-
-def _has_task(scenario: Scenario) -> bool:
-    try:
-        task_of(scenario)
-    except ConfigError:
-        return False
-    return True
+        task_of(scenario)  # says where there is no task for a policy
+    makers = [] if policy is None else [_driven(scenario, params, "policy", policy_driver(policy))]
+    probes = task_of(scenario).probes if has_task(scenario) else None
+    if probes is not None:
+        return [_driven(scenario, params, probes.kind, probe_driver(probes)), *makers]
+    if has_task(scenario) and (position_joints(scenario.base_model) >= 0).all():
+        return [_driven(scenario, params, "excitation", excitation_driver), *makers]
+    return [_sines(scenario, episodes) if scenario.command else _throws(scenario, episodes), *makers]
 
 
 def _first_row(scenario: Scenario, episode: Episode) -> int:
-    """Where all commands that still act are recorded; 0 in very short episodes."""
+    """Find the row from which all commands that still act are recorded; 0 in very short episodes."""
     return scenario.history_steps if len(episode) > scenario.history_steps + 1 else 0
 
 
@@ -122,7 +120,7 @@ def _repeats(scenario: Scenario, episodes: Sequence[Episode], count: int, rng: n
     ]
 
 
-def _pushes(scenario: Scenario, params: np.ndarray, kind: str, driver: Driver) -> _Maker:
+def _driven(scenario: Scenario, params: np.ndarray, kind: str, driver: Driver) -> _Maker:
     def make(count: int, rng: np.random.Generator) -> list[Candidate]:
         starts, commands, words = driven(scenario, params, driver, count, rng)
         return [
@@ -143,6 +141,7 @@ def _sines(scenario: Scenario, episodes: Sequence[Episode]) -> _Maker:
         made = []
         for number, episode in enumerate(_drawn(episodes, count, rng)):
             row = _first_row(scenario, episode)
+            # The commands in force before the start belong to the recorded state; only what follows is new.
             before = scenario.commands_from(episode, row, 0)
             rest = scenario.commands_from(episode, row, 1)[-1]
             fastest_hz, size = rng.uniform(2 * SLOWEST_HZ, FASTEST_HZ), rng.uniform(0.5, 1.5)
@@ -168,6 +167,7 @@ def _wave(rng: np.random.Generator, steps: int, dt_s: float, fastest_hz: float, 
     time_s = dt_s * np.arange(steps)[:, None, None]
     rates_hz = rng.uniform(SLOWEST_HZ, fastest_hz, (columns, SINES))
     phases = rng.uniform(0, 2 * np.pi, (columns, SINES))
+    # A sine of unit amplitude has variance 1/2, and variances of independent phases add.
     return np.sqrt(2 / SINES) * np.sin(2 * np.pi * rates_hz * time_s + phases).sum(axis=-1)
 
 
@@ -189,3 +189,73 @@ def _throws(scenario: Scenario, episodes: Sequence[Episode]) -> _Maker:
         return made
 
     return make
+
+
+# Candidates that are driven in the simulator: by a task's probes, by sines within the limits of motion, by a policy.
+
+OneStep = Callable[[World, int], None]
+"""Takes a world through one control step, of that number."""
+Driver = Callable[[World, np.random.Generator], tuple[OneStep, list[str]]]
+"""For the copies of a world that stand at their starts: how they are driven, and each one's description."""
+
+EXCURSION = (0.05, 0.25)
+"""Standard deviation of a position command's sines, as a share of its range ..."""
+UNBOUNDED = 2.0
+"""... and the range of one without bounds, rad or m."""
+
+
+def driven(
+    scenario: Scenario, params: np.ndarray, driver: Driver, count: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """Drive episodes in the simulator: starts [B, nq + nv], the commands sent [B, H + T, nu], and descriptions."""
+    starts = task_of(scenario).reset(rng, count)
+    with World.simulated(scenario, params, count) as world:
+        world.place(np.arange(count), starts)
+        advance, words = driver(world, rng)
+        begun = world.states.copy()
+        sent = [world.command.copy()] * scenario.history_steps
+        for step in range(min(scenario.episode_steps, LONGEST)):
+            advance(world, step)
+            sent.append(world.command.copy())
+    return begun, np.stack(sent, axis=1), words
+
+
+def probe_driver(probes: Probes) -> Driver:
+    """The task's scripted motions."""
+
+    def driver(world: World, rng: np.random.Generator) -> tuple[OneStep, list[str]]:
+        drive, words = probes.draw(rng, world.count)
+        return (lambda world, step: world.step(drive(world.channels, step))), words
+
+    return driver
+
+
+def excitation_driver(world: World, rng: np.random.Generator) -> tuple[OneStep, list[str]]:
+    """Sums of sines about the positions at the start, cut to the limits of motion."""
+    count, dt_s = world.count, world.scenario.control_dt_s
+    lower, upper = command_range(world.model)
+    width = np.where(np.isfinite(upper - lower), upper - lower, UNBOUNDED)
+    share, fastest_hz = rng.uniform(*EXCURSION, count), rng.uniform(2 * SLOWEST_HZ, FASTEST_HZ, count)
+    steps = min(world.scenario.episode_steps, LONGEST)
+    waves = np.stack([_wave(rng, steps, dt_s, hertz, len(width)) for hertz in fastest_hz], axis=1)
+    rest = world.command.copy()
+
+    def advance(world: World, step: int) -> None:
+        wanted = rest + share[:, None] * width * waves[step]
+        world.send(world.limits.allowed(wanted, world.command, world.channels, dt_s))
+
+    words = [
+        f"sines up to {hertz:.1f} Hz about the start, {each:.0%} of the range"
+        for hertz, each in zip(fastest_hz, share, strict=True)
+    ]
+    return advance, words
+
+
+def policy_driver(policy: Policy) -> Driver:
+    """The policy from fresh starts towards fresh goals."""
+
+    def driver(world: World, rng: np.random.Generator) -> tuple[OneStep, list[str]]:
+        words = ["let the policy act from a fresh start"] * world.count
+        return (lambda world, step: world.step(policy.act(world.observation()))), words
+
+    return driver

@@ -1,4 +1,4 @@
-"""Ranking: each candidate by how new it is and by how much it would tell, and a session put together from the best."""
+"""Ranking of candidates by novelty and by expected information gain, and a session put together from the best."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from rsr.calibration import Calibration
-from rsr.infogap import Diagnosis, Metric, Scaler, diagnose, saturating, w_of_added_batch
+from rsr.calibration.uncertainty.information import expected_nats, posterior_covariance
+from rsr.infogap import EstimatorChoice, GroundMetric, Scaler, diagnose, saturating, w_of_added_batch
 from rsr.planning.candidates import Candidate, make_candidates
-from rsr.planning.fisher import expected_nats, information_by_window, updated
-from rsr.planning.transitions import Pairs, Watched
+from rsr.planning.fisher import information_by_window
+from rsr.planning.transitions import ObservedTransitions, TransitionPairs
 from rsr.policies import Policy
 from rsr.progress import Advance, ignore
 from rsr.randomness import generator
@@ -33,12 +34,12 @@ COMPARED = 1000
 
 @dataclass(frozen=True)
 class Scored:
-    """A candidate and what it is worth.
+    """A candidate with its scores.
 
     Args:
-        nats: by which it is expected to narrow what is known of all parameters.
-        weak_nats: the same of the parameters that are not known well.
-        tells: the one of these that it narrows most.
+        nats: expected information gain on all parameters.
+        weak_nats: the same on the parameters that are not identified.
+        most_informed: the one of these whose variance it is expected to shrink most.
         novelty: 0 to 1, W1 between its transitions and the recorded ones, in units of the largest that the bounded
             ground metric knows.
         infogap: Eq. 3 of the whole episode, KL times the W1 that adding it makes; nats.
@@ -49,7 +50,7 @@ class Scored:
     candidate: Candidate
     nats: float
     weak_nats: float
-    tells: str
+    most_informed: str
     novelty: float
     infogap: float
     path: np.ndarray
@@ -57,21 +58,21 @@ class Scored:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What to record next.
+class RecordingPlan:
+    """Recommended next recordings.
 
     Args:
-        weak: parameters that are not known well; all of them if all are.
+        weak: parameters that are not identified; all parameters if all are.
         gap: the divergence of the calibrated simulator from the recordings.
         ranked: best first: the mean of the places by `weak_nats` and by `novelty`.
-        session: names of the episodes that together tell most of the weak parameters, greedily, and the nats reached
+        session: names of the episodes that together inform most on the weak parameters, greedily, and the nats reached
             with each of them.
         recorded: the gap channel of all recorded rows, [n, c].
     """
 
     scenario: Scenario
     weak: tuple[str, ...]
-    gap: Diagnosis
+    gap: EstimatorChoice
     ranked: tuple[Scored, ...]
     session: tuple[tuple[str, float], ...]
     recorded: np.ndarray
@@ -95,7 +96,7 @@ class Plan:
                     "infogap_nats": each.infogap,
                     "nats": each.nats,
                     "weak_nats": each.weak_nats,
-                    "tells": each.tells,
+                    "most_informed": each.most_informed,
                     "start": each.candidate.start.tolist(),
                     "history_steps": self.scenario.history_steps,
                     "commands": each.candidate.commands.tolist(),
@@ -114,11 +115,11 @@ def make_plan(
     seed: int = 0,
     policy: Policy | None = None,
     advance: Advance = ignore,
-) -> Plan:
-    """Rank candidate episodes by InfoGap novelty and by what they are expected to tell.
+) -> RecordingPlan:
+    """Rank candidate episodes by InfoGap novelty and by expected information gain.
 
     Args:
-        calibration: of these sessions; its covariance is what is known so far.
+        calibration: of these sessions; its covariance is the prior of the plan.
         candidates: how many to consider.
         policy: also let this one act from fresh starts, where the scenario has a task.
     """
@@ -129,24 +130,24 @@ def make_plan(
     names = scenario.space.names
     weak = tuple(name for name in names if calibration.estimates[name].verdict != "identified") or names
     with MujocoSimulator(scenario) as simulator:
-        judge = _Judge(scenario, simulator, sessions, calibration, weak, seed)
+        score = _Scorer(scenario, simulator, sessions, calibration, weak, seed)
         scored = []
         for number, candidate in enumerate(considered, start=1):
-            scored.append(judge(candidate))
+            scored.append(score(candidate))
             advance(0.2 + 0.8 * number / len(considered), candidate.name)
     recorded = [episode[scenario.gap_channel] for session in sessions for episode in session.episodes]
-    return Plan(
+    return RecordingPlan(
         scenario=scenario,
         weak=weak,
-        gap=judge.gap,
+        gap=score.gap,
         ranked=_ranked(scored),
-        session=_session(scored, calibration.covariance, judge.weak),
+        session=_session(scored, calibration.covariance, score.weak),
         recorded=np.concatenate(recorded),
     )
 
 
-class _Judge:
-    """Simulates a candidate and measures what it is worth."""
+class _Scorer:
+    """Simulates a candidate and computes its scores."""
 
     def __init__(
         self,
@@ -159,17 +160,17 @@ class _Judge:
     ) -> None:
         self._scenario, self._simulator = scenario, simulator
         self._params, self._covariance = calibration.vector(), calibration.covariance
-        self._watched = Watched(scenario)
+        self._watched = ObservedTransitions(scenario)
         self._names = scenario.space.names
         self.weak = np.array([self._names.index(name) for name in weak])
         rng = generator(seed, "plan", "recorded")
-        pairs = Pairs(scenario, sessions, COMPARED, rng)
+        pairs = TransitionPairs(scenario, sessions, COMPARED, rng)
         noise = self._watched.noise()
         self._scaler = Scaler.fit(pairs.real, noise=noise)
         self.gap = diagnose(pairs.real, pairs.simulated(simulator, self._params), noise=noise)
         self._reference, self._metric = self._prepared(pairs.real, rng)
 
-    def _prepared(self, real: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, Metric]:
+    def _prepared(self, real: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, GroundMetric]:
         rows = rng.permutation(len(real))[:REFERENCE]
         reference = self._scaler(real[rows])
         return reference, saturating(reference)
@@ -186,14 +187,16 @@ class _Judge:
         added = _thinned(features, PER_CANDIDATE)
         moved = w_of_added_batch(added, self._reference, self._metric)
         information = self._information(states[: steps + 1], candidate.commands)
-        narrowed = np.log(np.diag(self._covariance) / np.diag(updated(self._covariance, information)))
+        # Log ratio of each variance before and after.
+        narrowed = np.log(np.diag(self._covariance) / np.diag(posterior_covariance(self._covariance, information)))
+        # W1 of m samples added to n is m / (n + m) * W1(reference, added); that is at most tau, and novelty its share.
         n, m = len(self._reference), len(added)
         largest = self._metric.tau if np.isfinite(self._metric.tau) else 1.0
         return Scored(
             candidate=candidate,
             nats=expected_nats(information, self._covariance),
             weak_nats=expected_nats(information, self._covariance, self.weak),
-            tells=self._names[self.weak[np.argmax(narrowed[self.weak])]],
+            most_informed=self._names[self.weak[np.argmax(narrowed[self.weak])]],
             novelty=moved * (n + m) / m / largest,
             infogap=max(0.0, self.gap.estimate.value) * moved,
             path=path[: steps + 1],
@@ -201,13 +204,14 @@ class _Judge:
         )
 
     def _information(self, states: np.ndarray, commands: np.ndarray) -> np.ndarray:
-        """What the windows of a candidate tell, from where its simulation passes through their starts."""
+        """Compute the information of a candidate's windows, each beginning where its simulation passes."""
         length = min(self._scenario.window_steps, len(states) - 1)
         every = np.arange(0, len(states) - length, length)
         rows = _thinned(every, WINDOWS)
         reach = self._scenario.history_steps + length
         windows = np.array([commands[row : row + reach] for row in rows])
         each = information_by_window(self._scenario, self._simulator, states[rows], windows, self._params)
+        # Information adds over windows; those not simulated count as the average of those that were.
         return each.sum(axis=0) * len(every) / len(rows)
 
 
@@ -217,7 +221,7 @@ def _thinned(rows: np.ndarray, count: int) -> np.ndarray:
 
 
 def _ranked(scored: Sequence[Scored]) -> tuple[Scored, ...]:
-    """Order by the mean of both places; who tells more goes first where that is equal."""
+    """Order by the mean of both ranks; ties by information gain."""
     by_nats = np.argsort(np.argsort([-each.weak_nats for each in scored], kind="stable"))
     by_novelty = np.argsort(np.argsort([-each.novelty for each in scored], kind="stable"))
     order = sorted(range(len(scored)), key=lambda i: (by_nats[i] + by_novelty[i], -scored[i].weak_nats))
@@ -225,11 +229,12 @@ def _ranked(scored: Sequence[Scored]) -> tuple[Scored, ...]:
 
 
 def _session(scored: Sequence[Scored], covariance: np.ndarray, weak: np.ndarray) -> tuple[tuple[str, float], ...]:
-    """Choose episodes one after the other, each the one that tells most beside those chosen before it."""
-    left, known, reached, chosen = list(scored), covariance, 0.0, []
+    """Choose episodes one after the other, each with the largest gain given those chosen before it."""
+    # Greedy is near-optimal: log det is submodular, so the gain of a second similar episode is smaller.
+    left, posterior, reached, chosen = list(scored), covariance, 0.0, []
     while left and len(chosen) < SESSION_EPISODES:
-        gains = [expected_nats(each.information, known, weak) for each in left]
+        gains = [expected_nats(each.information, posterior, weak) for each in left]
         best = left.pop(int(np.argmax(gains)))
-        known, reached = updated(known, best.information), reached + max(gains)
+        posterior, reached = posterior_covariance(posterior, best.information), reached + max(gains)
         chosen.append((best.candidate.name, reached))
     return tuple(chosen)

@@ -1,4 +1,4 @@
-"""Transitions of any scenario: the gap channel with its velocities, what was commanded, and the step that followed."""
+"""Transitions of any scenario: the gap channel with its velocities, the command, and the step that followed."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from rsr.errors import SessionError
+from rsr.infogap import Scaler, Transport
 from rsr.scenarios import Observed, Scenario, difference
 from rsr.sessions import Episode, Session
 from rsr.simulators import Simulator
 
 
 @dataclass(frozen=True)
-class Watched:
-    """What of a scenario's state is looked at: x = (positions, velocities, commands, step of the positions).
+class ObservedTransitions:
+    """Features of a scenario's transitions: x = (positions, velocities, commands, step of the positions).
 
-    The gap channel is where simulation and reality are compared; joints and fingertips follow from the commands.
+    The gap channel is where simulation and reality are compared; whatever is commanded follows its commands.
     """
 
     scenario: Scenario
@@ -25,7 +26,7 @@ class Watched:
     def transitions(self, states: np.ndarray, commands: np.ndarray, step: np.ndarray) -> np.ndarray:
         """Build [n, d] from states [n, nq + nv], commands [n, nu] and steps [n, c] (`step`)."""
         observed = self._observed
-        positions, velocities = list(observed.qpos), self.scenario.base_model.nq + np.array(observed.dofs)
+        positions, velocities = list(observed.places), self.scenario.base_model.nq + np.array(observed.dofs)
         return np.concatenate([states[:, positions], states[:, velocities], commands, step], axis=1)
 
     def step(self, before: np.ndarray, after: np.ndarray) -> np.ndarray:
@@ -34,15 +35,15 @@ class Watched:
 
     def position(self, states: np.ndarray) -> np.ndarray:
         """The gap channel of states [..., nq + nv]."""
-        return states[..., list(self._observed.qpos)]
+        return states[..., list(self._observed.places)]
 
     def noise(self) -> np.ndarray:
-        """[d], what sensor noise adds to a recorded transition and not to its simulated partner: that of two readings.
+        """Compute the noise [d] of a recorded transition that its simulated partner lacks: that of two readings.
 
         Both start from the same recorded state and command; the step carries the noise of both of its ends.
         """
         observed = self._observed
-        shared = len(observed.qpos) + len(observed.dofs) + self.scenario.base_model.nu
+        shared = len(observed.places) + len(observed.dofs) + self.scenario.base_model.nu
         return np.concatenate([np.zeros(shared), np.full(observed.tangent_width, np.sqrt(2) * observed.noise)])
 
     @property
@@ -50,7 +51,7 @@ class Watched:
         return self.scenario.observed_channel(self.scenario.gap_channel)
 
 
-class Pairs:
+class TransitionPairs:
     """A seeded draw of recorded transitions, which any simulator can be asked to predict.
 
     The first rows of an episode are left out: what was commanded before them, and may still act, is not recorded.
@@ -64,7 +65,7 @@ class Pairs:
         places = _places(scenario, episodes, count, rng)
         states = {index: scenario.states(episodes[index]) for index in {index for index, _ in places}}
         channel = [episodes[index][scenario.gap_channel] for index, _ in places]
-        self._watched = Watched(scenario)
+        self._watched = ObservedTransitions(scenario)
         self._start = np.array([states[index][row] for index, row in places])
         self._commands = np.array([scenario.commands_from(episodes[index], row, 1) for index, row in places])
         before = np.array([values[row] for values, (_, row) in zip(channel, places, strict=True)])
@@ -98,3 +99,15 @@ def _places(
         )
     chosen = np.sort(rng.choice(len(every), min(count, len(every)), replace=False))
     return [every[place] for place in chosen]
+
+
+def novelty_map(recorded: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """How new each point of a grid is to recorded points [n, 2]: [len(y), len(x)], 0 to 1.
+
+    The bounded ground metric's W1 of one added sample, as in the InfoGap reward, of these two columns alone.
+    """
+    scaler = Scaler.fit(recorded, noise=1e-9)
+    transport = Transport.fit(scaler(recorded), rng=np.random.default_rng(0))
+    points = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
+    largest = transport.metric.tau if np.isfinite(transport.metric.tau) else 1.0
+    return (transport.mean_distance(scaler(points)) / largest).reshape(len(y), len(x))

@@ -19,16 +19,17 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from rsr.environments.measuring import at_rest
+from rsr.environments.novelty import Bonus, bonus_features
 from rsr.files import DAMAGED, read_arrays, sha256, write_arrays
 from rsr.policies.learner import Learner
 from rsr.policies.snapshots import Snapshot
-from rsr.policies.vec_env import Bonus
 from rsr.scenarios import Scenario, task_of
-from rsr.scenarios.pushing import Starts, Task
-from rsr.scenarios.pushing.arm import ACTION_SIZE
+from rsr.scenarios.commands import limits_of
+from rsr.scenarios.python_beside import python_files
 
 _ROOM = Path(__file__).parents[1]
-_CODE = ("policies", "scenarios", "simulators", "infogap")
+_CODE = ("policies", "environments", "scenarios", "simulators", "infogap")
 _PACKAGES = ("numpy", "mujoco", "torch", "stable_baselines3")
 _PROBES = 64
 
@@ -84,6 +85,8 @@ def fingerprint(
         "noise": {observed.channel.name: observed.noise for observed in scenario.observed},
         "versions": {name: metadata.version(name) for name in _PACKAGES},
         "code": [sha256(file) for room in _CODE for file in sorted((_ROOM / room).rglob("*.py"))],
+        "limits": repr(scenario.limits),
+        "task": [sha256(file) for file in python_files(scenario.folder)],
     }
     digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
     for row in np.atleast_2d(params):
@@ -91,7 +94,7 @@ def fingerprint(
     for name, array in sorted((state or {}).items()):
         digest.update(name.encode() + np.ascontiguousarray(array).tobytes())
     if bonus is not None:
-        digest.update(np.ascontiguousarray(bonus(*_probes(task_of(scenario)))).tobytes())
+        digest.update(np.ascontiguousarray(bonus(*_probes(scenario))).tobytes())
     return digest.hexdigest()
 
 
@@ -101,12 +104,9 @@ def _model_bytes(model: mujoco.MjModel) -> bytes:
     return buffer.tobytes()
 
 
-def _probes(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _probes(scenario: Scenario) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Transitions on which two different bonuses differ: a bonus is a function, so what it pays is its identity."""
-    rng = np.random.default_rng(0)
-    seen = [_seen(task, task.sample_starts(rng, _PROBES)) for _ in range(2)]
-    return seen[0], rng.uniform(-1, 1, (_PROBES, ACTION_SIZE)), seen[1]
-
-
-def _seen(task: Task, starts: Starts) -> np.ndarray:
-    return task.observation(starts.qpos[:, 7:], starts.qpos[:, : task.block_size], starts.target)
+    rng, task = np.random.default_rng(0), task_of(scenario)
+    starts = [at_rest(scenario, task, task.reset(rng, _PROBES)) for _ in range(2)]
+    before, after = (bonus_features(task, limits_of(scenario, task), channels) for channels in starts)
+    return before, rng.uniform(-1, 1, (_PROBES, task.action.size)), after

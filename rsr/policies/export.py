@@ -1,6 +1,6 @@
-"""One ONNX file of a stored policy, observation in, joint displacements out, and the contract beside it.
+"""One ONNX file of a stored policy, observation in, action out, and the contract beside it.
 
-Normaliser, network, tool-plane head and the arm's kinematics are all inside. The graph is the policy's own numpy code,
+Normaliser, network and the task's head are all inside. The graph is the policy's own numpy code,
 traced, so no formula is written twice; how exactly the two agree is measured and written into the contract.
 """
 
@@ -17,17 +17,15 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto, helper
 
+from rsr.environments.measuring import Measuring
+from rsr.environments.world import World
 from rsr.errors import PolicyError
 from rsr.files import sha256, write_bytes
-from rsr.policies.contract import ONNX_FILE, PolicyContract
-from rsr.policies.onnx_policy import OnnxPolicy
-from rsr.policies.policy import Policy
-from rsr.policies.terms import task_contract
-from rsr.policies.tracing import Graph, Traced
-from rsr.policies.world import MeasurementNoise, World
+from rsr.policies.policy import OnnxPolicy, Policy
+from rsr.policies.policy_contract import ONNX_FILE, PolicyContract, task_contract
+from rsr.policies.tracing import OnnxGraph, Traced
 from rsr.randomness import generator
-from rsr.scenarios import Scenario, task_of
-from rsr.scenarios.pushing import Task
+from rsr.scenarios import Scenario
 
 PARITY_LIMIT = 1e-5
 _OPSET, _IR_VERSION = 17, 8
@@ -56,9 +54,8 @@ def export_policy(
     Raises:
         PolicyError: the folder holds no policy of this scenario, or the graph does not compute what the policy does.
     """
-    policy = Policy.load(folder)
-    _check_scenario(policy, scenario, folder)
-    content = build_onnx(policy, task_of(scenario))
+    policy = Policy.load(folder, scenario)
+    content = build_onnx(policy)
     described = replace(
         task_contract(scenario),
         onnx={"file": ONNX_FILE, "sha256": hashlib.sha256(content).hexdigest(), "opset": _OPSET}
@@ -74,9 +71,9 @@ def export_policy(
     return contract
 
 
-def build_onnx(policy: Policy, task: Task) -> bytes:
-    """The deterministic actor as an ONNX file's bytes: float32 [batch, n] in, float32 [batch, joints] out."""
-    graph = Graph()
+def build_onnx(policy: Policy) -> bytes:
+    """The deterministic actor as an ONNX file's bytes: float32 [batch, n] in, float32 [batch, m] out."""
+    graph, task = OnnxGraph(), policy.task
     observation: Any = Traced(graph, _INPUT, np.zeros((_EXAMPLES, task.observation_size), np.float32))
     action: Any = policy.act(observation).astype(np.float32)
     graph.nodes.append(helper.make_node("Identity", [action.name], [_OUTPUT]))
@@ -89,16 +86,6 @@ def build_onnx(policy: Policy, task: Task) -> bytes:
     )
     opset = [helper.make_opsetid("", _OPSET)]
     return helper.make_model(whole, opset_imports=opset, ir_version=_IR_VERSION).SerializeToString(deterministic=True)
-
-
-def _check_scenario(policy: Policy, scenario: Scenario, folder: Path) -> None:
-    if policy.scenario != scenario.name:
-        raise PolicyError(
-            got=f"a policy for scenario {policy.scenario}",
-            expected=f"one for {scenario.name}",
-            where=str(folder),
-            next_step="Name the scenario that it was trained for.",
-        )
 
 
 def _versions() -> dict[str, str]:
@@ -116,15 +103,15 @@ def _sources(folder: Path, calibration: Path | None, sessions: Sequence[Path]) -
 
 def _met(scenario: Scenario, policy: Policy, params: np.ndarray) -> np.ndarray:
     """Observations [1000, n] that the policy meets in the simulator with parameters [P]."""
-    rng = generator(0, "export", "parity")
-    noise = MeasurementNoise(scenario, rng)
-    seen = []
+    rng, task, everyone = generator(0, "export", "parity"), policy.task, np.arange(_COPIES)
+    measuring = Measuring(scenario, task, _COPIES, rng)
     with World.simulated(scenario, params, _COPIES) as world:
-        world.place(np.arange(_COPIES), task_of(scenario).sample_starts(rng, _COPIES))
-        for _ in range(_STEPS):
-            seen.append(world.observation(noise))
-            world.step(policy.act(seen[-1]))
-    return np.concatenate(seen)
+        world.place(everyone, task.reset(rng, _COPIES))
+        observations = [task.observe(measuring.first(world, everyone))]
+        while len(observations) < _STEPS:
+            world.step(policy.act(observations[-1]))
+            observations.append(task.observe(measuring(world)))
+    return np.concatenate(observations)
 
 
 def _parity(policy: Policy, exported: OnnxPolicy, observations: np.ndarray, folder: Path) -> float:

@@ -7,17 +7,21 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
+import gymnasium
 import numpy as np
 import torch
 from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.preprocessing import get_flattened_obs_dim
 from stable_baselines3.common.running_mean_std import RunningMeanStd
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.vec_env import VecNormalize
 
+from rsr.environments.vector import HeadVecEnv
 from rsr.errors import PolicyError
 from rsr.policies import snapshots
 from rsr.policies.policy import Normaliser, Policy
 from rsr.policies.snapshots import Snapshot, prefixed, under
-from rsr.policies.vec_env import ToolPlaneVecEnv
+from rsr.scenarios import Task
 
 OBSERVATION_LIMIT = 5.0
 """Normalised observations are clipped here."""
@@ -26,7 +30,7 @@ _FIRST_ALGORITHM = "ppo"
 
 
 @dataclass(frozen=True)
-class Actor:
+class ActorNetworks:
     """The deterministic part of what was learnt, as `Policy` takes it."""
 
     layers: tuple[tuple[np.ndarray, np.ndarray], ...]
@@ -35,7 +39,7 @@ class Actor:
 
 
 class Algorithm(Protocol):
-    """What PPO and SAC do each in their own way, around one SB3 model. All that they share is in `Learner`."""
+    """Interface of PPO and SAC around one SB3 model. All that they share is in `Learner`."""
 
     name: str
 
@@ -60,30 +64,50 @@ class Algorithm(Protocol):
         """Make what an earlier training left ready for another world and another reward."""
         ...
 
-    def actor(self) -> Actor: ...
+    def actor(self) -> ActorNetworks: ...
+
+
+class SeenColumns(BaseFeaturesExtractor):
+    """What a task's network sees of an observation: not the first columns, which are for the action head alone."""
+
+    def __init__(self, observation_space: gymnasium.Space[Any], unseen: int) -> None:
+        super().__init__(observation_space, get_flattened_obs_dim(observation_space) - unseen)
+        self._unseen = unseen
+
+    def forward(self, observations: torch.Tensor) -> torch.Tensor:
+        return observations[:, self._unseen :]
+
+
+def network_settings(envs: VecNormalize, hidden: tuple[int, ...], **more: Any) -> dict[str, Any]:
+    """SB3's `policy_kwargs` of a network that sees what the task lets it see."""
+    unseen = envs.get_attr("task")[0].unseen
+    extractor = {"features_extractor_class": SeenColumns, "features_extractor_kwargs": {"unseen": unseen}}
+    return {"net_arch": list(hidden), **extractor, **more}
 
 
 @dataclass(frozen=True)
 class Learner:
-    """What a training consists of: the algorithm, the two wrappers around the environment, and the curve so far."""
+    """State of a training: the algorithm, the two wrappers around the environment, and the curve so far."""
 
     algorithm: Algorithm
     normaliser: VecNormalize
-    plane: ToolPlaneVecEnv
+    envs: HeadVecEnv
     curve: list[dict[str, float]]
 
     @property
     def model(self) -> BaseAlgorithm:
         return self.algorithm.model
 
-    def policy(self, scenario: str, card: dict[str, Any]) -> Policy:
+    def policy(self, task: Task, card: dict[str, Any]) -> Policy:
         """The deterministic policy as it stands."""
-        seen, actor = self._observation_statistics, self.algorithm.actor()
-        normaliser = Normaliser(seen.mean.copy(), seen.var.copy(), OBSERVATION_LIMIT)
-        return Policy(scenario, normaliser, actor.layers, card, actor.activation, actor.squashed)
+        statistics, actor = self._observation_statistics, self.algorithm.actor()
+        normaliser = Normaliser(statistics.mean.copy(), statistics.var.copy(), OBSERVATION_LIMIT)
+        (weight, bias), *others = actor.layers
+        layers = ((np.pad(weight, ((0, 0), (task.unseen, 0))), bias), *others)  # zeros for what it does not see
+        return Policy(task, normaliser, layers, card, actor.activation, actor.squashed)
 
     def knowledge(self) -> Snapshot:
-        """What a later training goes on from: weights, optimisers, normalisers and experience."""
+        """Weights, optimisers, normalisers and experience, from which a later training goes on."""
         optimisers = self.algorithm.optimisers()
         return {
             "algorithm": np.array(self.algorithm.name),
@@ -117,7 +141,7 @@ class Learner:
         """Gather everything that the rest of the training depends on."""
         return {
             **self.knowledge(),
-            **prefixed("environment", self.plane.snapshot()),
+            **prefixed("environment", self.envs.snapshot()),
             **prefixed("generator", snapshots.generators(self.model.action_space)),
             "running_returns": self.normaliser.returns,
             "last_observation": np.asarray(self.model._last_obs),
@@ -128,7 +152,7 @@ class Learner:
     def restore(self, snapshot: Snapshot) -> None:
         """Undo `snapshot`: the next `model.learn(..., reset_num_timesteps=False)` goes on from there."""
         self.take_over(snapshot)
-        self.plane.restore(under("environment", snapshot))
+        self.envs.restore(under("environment", snapshot))
         self.normaliser.returns = snapshot["running_returns"]
         self.model._last_obs = snapshot["last_observation"]
         self.model._last_original_obs = under("environment", snapshot)["observation"]
@@ -178,5 +202,5 @@ def algorithm_of(knowledge: Snapshot) -> str:
 
 
 def _sizes(shapes: dict[str, tuple[int, ...]]) -> str:
-    """The weight matrices, as a person would tell networks apart."""
+    """The weight matrices, by which a person distinguishes networks."""
     return ", ".join("x".join(map(str, shape)) for shape in shapes.values() if len(shape) == 2) or "without weights"

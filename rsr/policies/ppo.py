@@ -10,7 +10,7 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import VecNormalize
 
 from rsr.policies import snapshots
-from rsr.policies.learner import Actor
+from rsr.policies.learner import ActorNetworks, network_settings
 from rsr.policies.snapshots import Snapshot
 
 _LAYERS = ("mlp_extractor.policy_net.0", "mlp_extractor.policy_net.2", "action_net")
@@ -18,7 +18,7 @@ _LAYERS = ("mlp_extractor.policy_net.0", "mlp_extractor.policy_net.2", "action_n
 
 @dataclass(frozen=True)
 class PPOSettings:
-    """What was measured to learn fastest on two cores: large batches, ten epochs, a high rate that decays to 5 %.
+    """Settings measured to learn fastest on two cores: large batches, ten epochs, a high rate that decays to 5 %.
 
     Args:
         train_steps: environment steps, over all copies.
@@ -28,7 +28,7 @@ class PPOSettings:
         checkpoint_rollouts: rollouts from one checkpoint to the next; some seconds of work that a kill can cost.
     """
 
-    train_steps: int
+    train_steps: int = 1_000_000
     copies: int = 64
     rollout_steps: int = 128
     batch_size: int = 1024
@@ -60,7 +60,7 @@ class PPOAlgorithm:
             gae_lambda=settings.gae_lambda,
             seed=seed,
             device="cpu",
-            policy_kwargs={"net_arch": list(settings.hidden), "log_std_init": float(np.log(settings.exploration_std))},
+            policy_kwargs=network_settings(envs, settings.hidden, log_std_init=float(np.log(settings.exploration_std))),
         )
 
     def weights(self) -> Snapshot:
@@ -83,7 +83,7 @@ class PPOAlgorithm:
         with torch.no_grad():
             self.model.policy.log_std.clamp_(min=float(np.log(self._least_std)))
 
-    def actor(self) -> Actor:
+    def actor(self) -> ActorNetworks:
         weights = self.weights()
         layers = tuple((weights[f"{name}.weight"], weights[f"{name}.bias"]) for name in _LAYERS)
-        return Actor(layers, activation="tanh", squashed=False)
+        return ActorNetworks(layers, activation="tanh", squashed=False)

@@ -1,4 +1,4 @@
-"""What a training consists of, as plain arrays: normalisers, optimisers and random generators, read and put back."""
+"""State of a training as plain arrays: normalisers, optimisers and random generators, read and put back."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _TYPES = {
 }
 
 
-class Graph:
+class OnnxGraph:
     """The nodes and constants recorded so far."""
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class Traced(NDArrayOperatorsMixin):
         value: the same tensor for the example.
     """
 
-    def __init__(self, graph: Graph, name: str, value: np.ndarray) -> None:
+    def __init__(self, graph: OnnxGraph, name: str, value: np.ndarray) -> None:
         self.graph, self.name, self.value = graph, name, value
 
     @property
@@ -138,11 +138,11 @@ def _example(value: Any) -> Any:
     return value.value if isinstance(value, Traced) else value
 
 
-def _graph(*values: Any) -> Graph:
+def _graph(*values: Any) -> OnnxGraph:
     return next(value.graph for value in values if isinstance(value, Traced))
 
 
-def _input(graph: Graph, value: Any, dtype: np.dtype) -> str:
+def _input(graph: OnnxGraph, value: Any, dtype: np.dtype) -> str:
     """The tensor's name of what may be traced, an array or a plain number."""
     if isinstance(value, Traced):
         return value.astype(dtype).name

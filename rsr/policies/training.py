@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList
+from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import VecNormalize
 
-from rsr.errors import PolicyError
+from rsr.environments.novelty import Bonus
+from rsr.environments.vector import HeadVecEnv, TaskVecEnv
+from rsr.errors import PolicyError, check_choice
 from rsr.files import DAMAGED, read_arrays, write_arrays, write_json
 from rsr.policies.checkpoint import Checkpoint, fingerprint
-from rsr.policies.learner import OBSERVATION_LIMIT, Learner
+from rsr.policies.learner import OBSERVATION_LIMIT, Learner, algorithm_of
 from rsr.policies.policy import Policy
 from rsr.policies.ppo import PPOAlgorithm, PPOSettings
-from rsr.policies.recipes import Settings
 from rsr.policies.sac import SACAlgorithm, SACSettings
-from rsr.policies.vec_env import Bonus, PushVecEnv, ToolPlaneVecEnv
 from rsr.progress import Advance
-from rsr.scenarios import Scenario
+from rsr.scenarios import Scenario, task_of
 
 _STATE = "training.npz"
 _CURVE = "curve.json"
@@ -80,7 +81,7 @@ def train(
             state and bonus left it, training goes on from there to the same result; removed at the end.
     """
     torch.set_num_threads(1)  # small networks: a second thread costs more than it gives, and sums stay in one order
-    with closing(PushVecEnv(scenario, params, settings.copies, seed, bonus=bonus)) as envs:
+    with closing(TaskVecEnv(scenario, params, settings.copies, seed, bonus=bonus)) as envs:
         learner = make_learner(envs, settings, seed)
         if state is not None:
             learner.go_on_from(state)
@@ -91,19 +92,20 @@ def train(
         _learn(learner, settings, advance, kept)
     if kept is not None:
         kept.remove()
-    return Trained(learner.policy(scenario.name, _card(learner, settings, seed)), learner.knowledge(), learner.curve)
+    return Trained(learner.policy(envs.task, _card(learner, settings, seed)), learner.knowledge(), learner.curve)
 
 
-def make_learner(envs: PushVecEnv, settings: Settings, seed: int) -> Learner:
+def make_learner(envs: TaskVecEnv, settings: Settings, seed: int) -> Learner:
     """Put algorithm and normaliser around the environment."""
-    plane = ToolPlaneVecEnv(envs)
-    normaliser = VecNormalize(plane, gamma=settings.gamma, clip_obs=OBSERVATION_LIMIT)
+    head = HeadVecEnv(envs)
+    normaliser = VecNormalize(head, gamma=settings.gamma, clip_obs=OBSERVATION_LIMIT)
     match settings:
         case PPOSettings():
             algorithm = PPOAlgorithm(normaliser, settings, seed)
         case SACSettings():
             algorithm = SACAlgorithm(normaliser, settings, seed)
-    return Learner(algorithm, normaliser, plane, [])
+    algorithm.model.set_logger(Logger(folder=None, output_formats=[]))  # SB3's own leaves a folder in the temporary one
+    return Learner(algorithm, normaliser, head, [])
 
 
 def _card(learner: Learner, settings: Settings, seed: int) -> dict[str, Any]:
@@ -112,7 +114,7 @@ def _card(learner: Learner, settings: Settings, seed: int) -> dict[str, Any]:
 
 
 def _learn(learner: Learner, settings: Settings, advance: Advance, kept: Checkpoint | None) -> None:
-    """Learn what is left to learn. SB3 resets neither counters nor world when told that this is a continuation."""
+    """Learn what is left to learn. SB3 resets neither counters nor world in a continuation."""
     model = learner.model
     callbacks: list[BaseCallback] = [_Recorder(learner.curve, settings.train_steps, advance)]
     if kept is not None:
@@ -164,3 +166,42 @@ class _Keeper(BaseCallback):
         steps = self._learner.model.num_timesteps
         if steps > 0 and steps % self._steps_between == 0:
             self._checkpoint.save(self._learner)
+
+
+# The settings of a training: an algorithm's defaults, and what the task says otherwise of it.
+
+Settings = PPOSettings | SACSettings
+"""Their type is the choice of the algorithm."""
+_SETTINGS: dict[str, type[Settings]] = {"ppo": PPOSettings, "sac": SACSettings}
+ALGORITHMS = tuple(_SETTINGS)
+_FURTHER = "further_steps"
+
+
+def settings_from_scratch(algorithm: str, scenario: Scenario, train_steps: int | None = None) -> Settings:
+    """The settings of a first training; by default as many steps as the task needs."""
+    settings, _ = _settings(algorithm, scenario)
+    return settings if train_steps is None else replace(settings, train_steps=train_steps)
+
+
+def settings_to_go_on(state: dict[str, np.ndarray], scenario: Scenario, train_steps: int | None = None) -> Settings:
+    """The settings of a training that goes on from `load_state`, with the algorithm that it is of."""
+    settings, further = _settings(algorithm_of(state), scenario)
+    return replace(settings, train_steps=further if train_steps is None else train_steps)
+
+
+def _settings(algorithm: str, scenario: Scenario) -> tuple[Settings, int]:
+    """Settings of a first training, and the steps that are enough where one goes on from another."""
+    check_choice(algorithm, ALGORITHMS, got=f"algorithm '{algorithm}'", where="training")
+    stated = dict(task_of(scenario).training.get(algorithm, {}))
+    further = stated.pop(_FURTHER, None)
+    try:
+        settings = _SETTINGS[algorithm](**stated)
+    except TypeError as error:
+        known = ", ".join(each.name for each in fields(_SETTINGS[algorithm]))
+        raise PolicyError(
+            got=f"{error}",
+            expected=f"some of {known}, {_FURTHER}",
+            where=f"task of {scenario.name}: training, {algorithm}",
+            next_step="Correct `training` in task.py.",
+        ) from error
+    return settings, settings.train_steps // 2 if further is None else further

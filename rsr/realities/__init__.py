@@ -3,10 +3,10 @@
 May import policies, simulators, scenarios and sessions. Nothing that fits or trains may import this room.
 """
 
-from rsr.realities.contract import Actor, CollectionPlan, Reality
 from rsr.realities.envelope import SafetyEnvelope
 from rsr.realities.inbox import Inbox
+from rsr.realities.reality import CollectionPlan, Controller, Reality
 from rsr.realities.robot import RobotReality
-from rsr.realities.twin import Twin
+from rsr.realities.stand_in import StandIn
 
-__all__ = ["Actor", "CollectionPlan", "Inbox", "Reality", "RobotReality", "SafetyEnvelope", "Twin"]
+__all__ = ["CollectionPlan", "Controller", "Inbox", "Reality", "RobotReality", "SafetyEnvelope", "StandIn"]

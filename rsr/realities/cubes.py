@@ -1,4 +1,4 @@
-"""A stand-in for a table on which one cube is pushed into another, seen by cameras. Everything here is simulated.
+"""A stand-in for a table on which one cube is pushed into another, measured by cameras. Everything here is simulated.
 
 What hides in it is in `rsr.realities._cubes`, frozen before anything was fitted. Methods are tuned on some seeds and
 judged on others:
@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from rsr.progress import Advance
 from rsr.randomness import generator
 from rsr.realities._cubes.table import Table
 from rsr.realities._cubes.tags import seen
 from rsr.realities._cubes.truth import draw_truth
+from rsr.realities.reality import CollectionPlan, Controller
 from rsr.scenarios import load_scenario
-from rsr.scenarios.two_cubes import FRAME_S, SIDE_M
+from rsr.scenarios.built_in.two_cubes import FRAME_S, SIDE_M
 from rsr.sessions import Card, Episode, Session
 
 TUNING_SEEDS = tuple(range(6))
@@ -34,6 +36,12 @@ class CubesStandIn:
     def __init__(self, seed: int) -> None:
         self._seed = seed
         self._table = Table(draw_truth(seed))
+
+    def collect(self, policy: Controller | None, plan: CollectionPlan, advance: Advance) -> Session:
+        """Push `plan.episodes` times; which pushes, the session's name says."""
+        session = self.record(plan.session, plan.episodes)
+        advance(1.0, f"{plan.episodes} pushes")
+        return session
 
     def training(self) -> Session:
         """The three trajectories that fitting may use."""

@@ -2,45 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from rsr.policies.world import LIMITS
-from rsr.scenarios.pushing import Limits, kinematics
+from rsr.scenarios import Channels, Scenario, Task, task_of
+from rsr.scenarios.commands import limits_of
+from rsr.scenarios.limits import MotionLimits
 
 HOLDS = {
     "not_a_number": "the policy asked for something that is no number",
     "no_measurement": "a sensor returned something that is no number",
     "stale_sensor": "a measurement was older than allowed",
     "late": "observing and deciding took longer than a control period",
-    "workspace": "the fingertip would have left its box",
-    "block_far": "the block has left the part of the workspace in which it may be pushed",
 }
-"""Why the arm was held, that is, why the previous setpoint was repeated."""
-CUTS = {
-    "joint_speed": "a setpoint would have changed too fast",
-    "joint_acceleration": "the speed of a setpoint would have grown too fast",
-    "joint_limit": "a setpoint lay beyond a joint's limit",
-    "tip_speed": "the fingertip would have moved too fast, or too fast for a block so near the border",
-    "robot": "the robot sent something other than it was given",
-}
+"""Why any robot is held, that is, why the safe command was sent: for positions, the one in force once more."""
+CUTS = {"robot": "the robot sent something other than it was given"}
 """Why less was sent than was asked for."""
-
-
-_ROUNDING_RAD = 1e-6
-"""What a robot's own units may do to a setpoint that it sends as it is."""
+_ROUNDING = 1e-6
+"""Rounding that a robot's own units may do to a command that it sends as it is."""
 
 
 @dataclass(frozen=True)
 class Limited:
-    """What may be sent, and what became of the command.
+    """Commands that may be sent, and how far what was asked for was limited.
 
     Args:
-        sent: setpoints [B, 6].
+        sent: commands [B, nu].
         share: of the command that was cut [B], 0 where nothing was.
-        reasons: word of HOLDS or CUTS -> where it applied [B].
+        reasons: word of `SafetyEnvelope.words` -> where it applied [B].
     """
 
     sent: np.ndarray
@@ -50,20 +41,25 @@ class Limited:
 
 @dataclass(frozen=True)
 class SafetyEnvelope:
-    """Limits on joint setpoints. On by default in every reality.
+    """Limits on commands. On by default in every reality.
 
     Args:
-        max_speed_rad_s: fastest change of a setpoint.
-        max_acceleration_rad_s2: fastest growth of that speed; slowing down is never held back. The default lets the
-            largest displacement that a policy can ask for begin within one period.
+        limits: of motion, the same that hold in training.
         max_sensor_age_s: what was measured longer ago is not acted on; None: one control period.
-        limits: of fingertip and block, the same that hold in training.
     """
 
-    max_speed_rad_s: float = 2.0
-    max_acceleration_rad_s2: float = 35.0
+    limits: MotionLimits
     max_sensor_age_s: float | None = None
-    limits: Limits = LIMITS
+
+    @staticmethod
+    def of(scenario: Scenario) -> SafetyEnvelope:
+        """The envelope of a scenario with a task."""
+        return SafetyEnvelope(limits_of(scenario, task_of(scenario)))
+
+    @property
+    def words(self) -> dict[str, str]:
+        """Reason -> sentence, for whatever may be cut or held."""
+        return {**HOLDS, **CUTS, **self.limits.words}
 
     def limit(
         self,
@@ -71,90 +67,74 @@ class SafetyEnvelope:
         previous: np.ndarray,
         before: np.ndarray,
         dt_s: float,
-        block: np.ndarray | None = None,
+        channels: Channels | None = None,
         held: Mapping[str, np.ndarray] | None = None,
     ) -> Limited:
-        """Cut setpoints [B, 6] to what is allowed after the previous ones and those before them.
+        """Cut commands [B, nu] to what is allowed after the previous ones and those before them.
 
         Args:
-            block: where the block is seen [B, k], if anywhere.
-            held: further reasons to hold the arm, and where they apply [B].
+            channels: what is measured [B, width], by name.
+            held: further reasons to hold the robot, and where they apply [B].
         """
+        channels = channels or {}
         finite = np.all(np.isfinite(wanted), axis=1)
         asked = np.where(finite[:, None], wanted, previous)
-        reasons = {"not_a_number": ~finite, **(held or {})}
-        if block is not None:
-            reasons["block_far"] = self.limits.block_is_far(block)
-        sent = asked
-        for reason, cut in self._cuts(previous, before, dt_s, block):
+        holding = {"not_a_number": ~finite, **(held or {})}
+        cutting, sent = {}, asked
+        for reason, cut in self.limits.cuts(previous, before, channels, dt_s):
             shortened = cut(sent)
-            reasons[reason] = np.any(shortened != sent, axis=1)
+            cutting[reason] = np.any(shortened != sent, axis=1)
             sent = shortened
-        reasons["workspace"] = ~self.limits.inside(sent)
-        standing = np.any([where for reason, where in reasons.items() if reason in HOLDS], axis=0)
-        sent = np.where(standing[:, None], previous, sent)
+        holding |= self.limits.holds(sent, channels)
+        standing = np.any(list(holding.values()), axis=0)
+        sent = np.where(standing[:, None], self.limits.safe(previous), sent)
         share = np.where(finite, _share(asked, sent, previous), 1.0)
-        return Limited(sent, share, {reason: where for reason, where in reasons.items() if where.any()})
+        return Limited(sent, share, {word: where for word, where in {**holding, **cutting}.items() if where.any()})
 
     def stated(self) -> dict[str, float]:
         """The limits for a session's card."""
-        return {
-            "setpoint_speed_rad_s": self.max_speed_rad_s,
-            "setpoint_acceleration_rad_s2": self.max_acceleration_rad_s2,
-            "tip_speed_m_s": self.limits.tip_speed_m_s,
-        }
-
-    def _cuts(
-        self, previous: np.ndarray, before: np.ndarray, dt_s: float, block: np.ndarray | None
-    ) -> Iterator[tuple[str, Callable[[np.ndarray], np.ndarray]]]:
-        """What shortens a command, in this order; none undoes an earlier one."""
-        reach = self.max_speed_rad_s * dt_s
-        growth, change = self.max_acceleration_rad_s2 * dt_s**2, previous - before
-        least, most = np.minimum(change, 0.0) - growth, np.maximum(change, 0.0) + growth
-        yield "joint_speed", lambda sent: np.clip(sent, previous - reach, previous + reach)
-        yield "joint_acceleration", lambda sent: np.clip(sent, previous + least, previous + most)
-        yield "joint_limit", lambda sent: np.clip(sent, kinematics.JOINT_LOWER_RAD, kinematics.JOINT_UPPER_RAD)
-        yield "tip_speed", lambda sent: self.limits.slowed(sent, previous, dt_s, block)
+        return self.limits.stated()
 
 
 def _share(asked: np.ndarray, sent: np.ndarray, previous: np.ndarray) -> np.ndarray:
     change = np.abs(asked - previous).sum(axis=1)
     cut = np.abs(asked - sent).sum(axis=1)
-    return np.where(change > 0, cut / np.maximum(change, 1e-12), 0.0)
+    # A safe command may lie farther away than the command in force: then all of it was cut.
+    return np.where(cut > 0, np.minimum(cut / np.maximum(change, 1e-12), 1.0), 0.0)
 
 
 class Guard:
-    """The envelope at work on B arms: remembers what was sent, and notes for each step why less was.
+    """The envelope at work on B robots: remembers what was sent, and notes for each step why less was.
 
     Args:
-        setpoint: where the arms stand [B, 6].
+        command: in force [B, nu].
     """
 
-    def __init__(self, envelope: SafetyEnvelope, setpoint: np.ndarray, dt_s: float) -> None:
+    def __init__(self, envelope: SafetyEnvelope, command: np.ndarray, dt_s: float) -> None:
         self._envelope, self._dt_s = envelope, dt_s
-        self.previous = self._before = setpoint.copy()
+        self.previous = self._before = command.copy()
         self._noted: list[Mapping[str, np.ndarray]] = []
 
     def limit(
-        self, wanted: np.ndarray, block: np.ndarray | None = None, held: Mapping[str, np.ndarray] | None = None
+        self, wanted: np.ndarray, channels: Channels | None = None, held: Mapping[str, np.ndarray] | None = None
     ) -> Limited:
         """See `SafetyEnvelope.limit`; what it allows counts as sent."""
-        limited = self._envelope.limit(wanted, self.previous, self._before, self._dt_s, block, held)
+        limited = self._envelope.limit(wanted, self.previous, self._before, self._dt_s, channels, held)
         self._before, self.previous = self.previous, limited.sent.copy()
         self._noted.append(limited.reasons)
         return limited
 
     def correct(self, sent: np.ndarray) -> None:
         """Take note that the robot sent [B, 6] something else in the end."""
-        other = np.any(np.abs(sent - self.previous) > _ROUNDING_RAD, axis=1)
+        other = np.any(np.abs(sent - self.previous) > _ROUNDING, axis=1)
         if other.any():
             self._noted[-1] = {**self._noted[-1], "robot": other}
             self.previous = sent.copy()
 
-    def tags(self, copy: int) -> dict[str, str]:
-        """Words for an episode: `cut_<reason>` -> the rows, such as "3-7, 19". Empty where nothing was cut."""
+    def tags(self, copy: int, steps: int | None = None) -> dict[str, str]:
+        """Words for an episode of so many steps: `cut_<reason>` -> the rows, such as "3-7, 19"; empty without cuts."""
         rows: dict[str, list[int]] = {}
-        for row, reasons in enumerate(self._noted):
+        for row, reasons in enumerate(self._noted[:steps]):
             for reason, where in reasons.items():
                 if where[copy]:
                     rows.setdefault(f"cut_{reason}", []).append(row)
@@ -168,6 +148,12 @@ def _ranges(rows: list[int]) -> Iterator[str]:
         if i + 1 == len(rows) or rows[i + 1] != row + 1:
             yield f"{rows[first]}-{row}" if i > first else f"{row}"
             first = i + 1
+
+
+def wanted_command(task: Task, action: np.ndarray, previous: np.ndarray, channels: Channels) -> np.ndarray:
+    """Commands [B, nu] that actions ask for after the previous ones; no numbers where an action is none."""
+    command = task.action.command(np.clip(action, -1.0, 1.0), previous, channels)
+    return np.where(np.isfinite(action).all(axis=1, keepdims=True), command, np.nan)
 
 
 def recordable(action: np.ndarray) -> np.ndarray:

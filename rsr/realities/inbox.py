@@ -17,13 +17,12 @@ from rsr.errors import Refused, SessionError, Waiting
 from rsr.files import write_json
 from rsr.progress import Advance
 from rsr.randomness import generator
-from rsr.realities.contract import Actor, CollectionPlan
-from rsr.scenarios import Scenario, task_of
+from rsr.realities.reality import CollectionPlan, Controller
+from rsr.scenarios import Scenario, has_task, task_of
 from rsr.sessions import Session, check_session, read_session
-from rsr.sessions.archives import SUFFIXES
-from rsr.sessions.intake import check_told, taken_in
-from rsr.sessions.quarantine import quarantine
-from rsr.sessions.screening import Limits
+from rsr.sessions.intake.archives import SUFFIXES
+from rsr.sessions.intake.gate import admitted, check_stated, quarantine
+from rsr.sessions.intake.screening import IntakeLimits
 
 SETTLED_S = 30.0
 """A folder that cannot be read and was written to more recently than this may still be arriving."""
@@ -38,7 +37,7 @@ class Inbox:
         robot: that of the campaign so far; a session of another one is refused. None: any.
         limits: how large a drop may be.
         now_s: the time of file stamps.
-        wanted: what to record, for the request; by default starts and targets of the scenario's task.
+        wanted: what to record, for the request; by default starts and goals of the scenario's task.
     """
 
     def __init__(
@@ -46,20 +45,18 @@ class Inbox:
         scenario: Scenario,
         folder: Path,
         robot: str | None = None,
-        limits: Limits | None = None,
+        limits: IntakeLimits | None = None,
         now_s: Callable[[], float] = time.time,
         wanted: Callable[[CollectionPlan], Mapping[str, Any]] | None = None,
     ) -> None:
         self._scenario, self._folder, self._robot = scenario, Path(folder), robot
-        self._limits, self._now_s = limits or Limits(), now_s
+        self._limits, self._now_s = limits or IntakeLimits(), now_s
         self._wanted = wanted or self._starts
 
-    def collect(self, policy: Actor, plan: CollectionPlan, advance: Advance) -> Session:
-        """Return the session that the plan asks for; the lab runs the policy itself."""
-        return self.receive(plan, advance)
+    def collect(self, policy: Controller | None, plan: CollectionPlan, advance: Advance) -> Session:
+        """Return the session that the plan asks for; the lab runs the policy itself.
 
-    def receive(self, plan: CollectionPlan, advance: Advance) -> Session:
-        """Return the session that the plan asks for. The drop stays where it is; storing it makes a copy.
+        The drop stays where it is; storing it makes a copy.
 
         Raises:
             Waiting: it is not there yet, or still arriving; or what was dropped cannot be used: then it was moved
@@ -81,14 +78,14 @@ class Inbox:
         return session
 
     def _read(self, drop: Path, plan: CollectionPlan) -> Session:
-        with taken_in([drop], self._limits) as (folder,):
+        with admitted([drop], self._limits) as (folder,):
             session = read_session(folder)
             self._check(session, plan, drop)
-            check_told(folder, session)
+            check_stated(folder, session)
         return session
 
     def _request(self, plan: CollectionPlan) -> None:
-        """Tell the lab what to record; unchanged if it was told before."""
+        """Write the request for the lab; unchanged if it is there already."""
         request = {
             "session": plan.session,
             "scenario": self._scenario.name,
@@ -105,8 +102,12 @@ class Inbox:
         write_json(self._folder / f"{plan.session}.request.json", request)
 
     def _starts(self, plan: CollectionPlan) -> dict[str, Any]:
-        starts = task_of(self._scenario).sample_starts(generator(plan.seed, "starts"), plan.episodes)
-        return {"starts_qpos": starts.qpos.tolist(), "targets": starts.target.tolist()}
+        """Where episodes shall begin and what they shall reach; nothing where the scenario has no task."""
+        if not has_task(self._scenario):
+            return {}
+        starts = task_of(self._scenario).reset(generator(plan.seed, "starts"), plan.episodes)
+        goal = {name: values.tolist() for name, values in starts.goal.items()}
+        return {"starts_qpos": starts.qpos.tolist(), "goal": goal}
 
     def _check(self, session: Session, plan: CollectionPlan, drop: Path) -> None:
         card = session.card
@@ -137,7 +138,7 @@ class Inbox:
 
     def _rejected(self, drop: Path, plan: CollectionPlan, error: SessionError) -> Waiting:
         """Move a drop away, whole, with the reason beside it; another one is waited for."""
-        moved = quarantine(drop, error, self._folder / _REJECTED)
+        moved = quarantine(drop, error, self._folder / _REJECTED, dropped=True)
         return Waiting(
             got=f"a drop that cannot be used ({error.where}: {error.got})",
             expected=error.expected,
@@ -147,7 +148,7 @@ class Inbox:
 
 
 def dropped(folder: Path, session: str) -> Path | None:
-    """What a lab put into the inbox for a session: its folder, or an archive of it; None if nothing yet."""
+    """Find the drop of a session in the inbox: its folder, or an archive of it; None if there is nothing yet."""
     candidates = [folder / f"{session}{suffix}" for suffix in ("", *SUFFIXES)]
     return next((path for path in candidates if path.exists() or path.is_symlink()), None)
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
-import numpy as np
-import yaml
 from pydantic import Field, ValidationError, model_validator
 
-from rsr.config import Section
+from rsr.config import SettingsSection
 from rsr.errors import ConfigError
-from rsr.policies.world import LIMITS
+from rsr.outside import read_yaml, short
 from rsr.realities.envelope import SafetyEnvelope
+from rsr.scenarios.limits import MotionLimits, narrowed
 
 _OLDEST_S = 0.25
 """No measurement older than this is acted on, whatever a robot's file says."""
@@ -21,7 +19,7 @@ DURING_CALL = "during_call"
 """`age` of a channel that is measured while `get_observation` runs."""
 
 
-class Signals(Section):
+class Signals(SettingsSection):
     """Numbers of the robot that make one channel: ours = sign * factor of the unit * (theirs - zero).
 
     Args:
@@ -42,7 +40,7 @@ class Signals(Section):
         return self
 
 
-class Measured(Signals):
+class MeasuredSignals(Signals):
     """A channel that `get_observation` returns.
 
     Args:
@@ -53,40 +51,35 @@ class Measured(Signals):
     age: str
 
 
-class EnvelopeSettings(Section):
-    """Limits of this robot; see `SafetyEnvelope` and `Limits`. They may be narrower than the defaults, never wider."""
+class EnvelopeSettings(SettingsSection):
+    """Limits of this robot; see `SafetyEnvelope`. They may be narrower than the scenario's, never wider.
 
-    max_speed_rad_s: float = Field(default=SafetyEnvelope.max_speed_rad_s, gt=0, le=SafetyEnvelope.max_speed_rad_s)
-    max_acceleration_rad_s2: float = Field(
-        default=SafetyEnvelope.max_acceleration_rad_s2, gt=0, le=SafetyEnvelope.max_acceleration_rad_s2
-    )
+    Args:
+        limits: name of a limit -> number, or one a command.
+    """
+
     max_sensor_age_s: float | None = Field(default=None, gt=0, le=_OLDEST_S)
-    tip_speed_m_s: float = Field(default=LIMITS.tip_speed_m_s, gt=0, le=LIMITS.tip_speed_m_s)
-    tip_lower_m: tuple[float, float, float] = LIMITS.tip_lower_m
-    tip_upper_m: tuple[float, float, float] = LIMITS.tip_upper_m
+    limits: dict[str, float | tuple[float, ...]] = Field(default_factory=dict)
 
-    @model_validator(mode="after")
-    def _box_within_the_default(self) -> Self:
-        if any(np.less(self.tip_lower_m, LIMITS.tip_lower_m)) or any(np.greater(self.tip_upper_m, LIMITS.tip_upper_m)):
-            raise ValueError(f"a box from {self.tip_lower_m} to {self.tip_upper_m}")
-        return self
+    def envelope(self, limits: MotionLimits, where: str) -> SafetyEnvelope:
+        """The envelope of a robot whose scenario has these limits.
 
-    def envelope(self) -> SafetyEnvelope:
-        limits = replace(
-            LIMITS, tip_speed_m_s=self.tip_speed_m_s, tip_lower_m=self.tip_lower_m, tip_upper_m=self.tip_upper_m
-        )
-        return SafetyEnvelope(self.max_speed_rad_s, self.max_acceleration_rad_s2, self.max_sensor_age_s, limits)
+        Raises:
+            ConfigError: the scenario has no such limit, or a narrower one.
+        """
+        return SafetyEnvelope(narrowed(limits, self.limits, f"{where}: envelope.limits"), self.max_sensor_age_s)
 
 
-class RobotFile(Section):
+class RobotFile(SettingsSection):
     """The whole file.
 
     Args:
-        robot: "module:name" of what makes the robot, called with `options`; it has LeRobot's `Robot` interface.
+        robot: "module:name" of what makes the robot, called with `options`; it has LeRobot's `Robot` interface. This
+            runs code: a robot's file is a program, to be taken only from people whose programs you would run.
         simulated: whether it is a stand-in; recordings say so.
-        reset: who puts arm and block where an episode starts. `person`: somebody does, and confirms it. `robot`: it
+        reset: who puts everything where an episode starts. `person`: somebody does, and confirms it. `robot`: it
             does so itself, in its method `place`.
-        command: the joints, in order; what `send_action` takes.
+        command: columns of the scenario's command, in order; what `send_action` takes.
         gains: of the robot's controller, for the card of the recordings.
     """
 
@@ -96,7 +89,7 @@ class RobotFile(Section):
     rate_hz: float = Field(gt=0)
     reset: Literal["person", "robot"] = "person"
     command: Signals
-    channels: dict[str, Measured]
+    channels: dict[str, MeasuredSignals]
     envelope: EnvelopeSettings = EnvelopeSettings()
     gains: dict[str, float] = Field(default_factory=dict)
 
@@ -108,23 +101,22 @@ def load_robot_file(path: Path) -> RobotFile:
         ConfigError: it is missing, no YAML, or says something that is not understood.
     """
     try:
-        document = yaml.safe_load(Path(path).read_text())
-        return RobotFile.model_validate(document)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise _wrong(path, " ".join(str(error).split()), "the YAML file of a robot", "") from error
+        return RobotFile.model_validate(read_yaml(path))
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "top level"
+        place = ".".join(str(part)[:80] for part in first["loc"]) or "top level"
         raise _wrong(path, *_told(first["type"], first["msg"], first.get("input")), f": {place}") from error
+    except (OSError, ValueError) as error:
+        raise _wrong(path, " ".join(str(error).split()), "the YAML file of a robot", "") from error
 
 
 def _told(kind: str, message: str, value: object) -> tuple[str, str]:
-    """What was got and what was expected, in our words."""
+    """Say what was got and what was expected."""
     if kind == "extra_forbidden":
         return "an unknown key", "one of those in docs/robot.md"
     if kind == "value_error":
-        return message.removeprefix("Value error, "), "one a column, and no box wider than in training"
-    return repr(value)[:80], message.removeprefix("Input should be ")
+        return message.removeprefix("Value error, "), "one a column"
+    return short(value), message.removeprefix("Input should be ")
 
 
 def _wrong(path: Path, got: str, expected: str, place: str) -> ConfigError:

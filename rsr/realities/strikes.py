@@ -1,4 +1,4 @@
-"""Stand-ins for a table with a struck block, and a control in which MuJoCo is right. Everything here is simulated.
+"""Stand-ins for a table with a struck block. Everything here is simulated.
 
 What hides in them is in `rsr.realities._strikes`, frozen before anything was tuned. Methods are tuned on some seeds and
 judged on others:
@@ -15,15 +15,27 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rsr.errors import ConfigError
+from rsr.progress import Advance
 from rsr.randomness import generator
-from rsr.realities._strikes.body import Block, Motion
+from rsr.realities._strikes.body import Motion, TrueBlock
 from rsr.realities._strikes.hits import Scatter, compliant, draw_scatter, rigid
 from rsr.realities._strikes.mocap import FRAME_S, NOISE, fitted_velocities, measured_strikes, resting
 from rsr.realities._strikes.truth import draw_truth
-from rsr.scenarios.plane import rotated
-from rsr.scenarios.strike import PARAMETERS, Definition, RecordedStrikes, Shape, Strikes, sample_strikes
-from rsr.scenarios.strike.outline import distances
-from rsr.simulators.strikes import Collider
+from rsr.realities.reality import CollectionPlan, Controller
+from rsr.rotations import rotated
+from rsr.scenarios import Scenario
+from rsr.scenarios.built_in.strike import (
+    Definition,
+    RecordedStrikes,
+    Shape,
+    Strikes,
+    sample_strikes,
+    striking,
+    struck_shape,
+)
+from rsr.scenarios.built_in.strike.outline import distances
+from rsr.sessions import Card, Episode, Session
 
 TUNING_SEEDS = tuple(range(12))
 JUDGING_SEEDS = tuple(range(3700, 3712))
@@ -55,7 +67,7 @@ class StrikeStandIn:
     def __init__(self, shape: Shape, seed: int) -> None:
         self._shape, self._seed = shape, seed
         self._truth = draw_truth(seed)
-        self._block = Block(shape, self._truth)
+        self._block = TrueBlock(shape, self._truth)
 
     def record(self, count: int, visit: int = 0) -> RecordedStrikes:
         """Strike at random and measure. Equal arguments give equal recordings."""
@@ -64,7 +76,7 @@ class StrikeStandIn:
 
     def strike(self, wanted: Strikes, rng: np.random.Generator) -> RecordedStrikes:
         """Do the strikes and measure: what was struck, velocities after, and where the block came to rest."""
-        curvature = _curvature(self._shape, wanted)
+        curvature = curvature_of(self._shape, wanted)
         scatter = draw_scatter(self._truth, len(wanted), rng)
         start, motion = self._hit(wanted, scatter, curvature)
         frames = round(_LONGEST_SLIDE_S / FRAME_S)
@@ -81,7 +93,7 @@ class StrikeStandIn:
         rng = generator(self._seed, "strikes", "film", self._shape.name, visit)
         wanted = sample_strikes(self._shape, count, rng)
         scatter = draw_scatter(self._truth, count, rng)
-        start, motion = self._hit(wanted, scatter, _curvature(self._shape, wanted))
+        start, motion = self._hit(wanted, scatter, curvature_of(self._shape, wanted))
         frames = round(_LONGEST_SLIDE_S / FRAME_S)
         # One frame more than is shown: the blocks part at any moment between two frames.
         slid = self._markers(
@@ -90,13 +102,13 @@ class StrikeStandIn:
             )
         )
         since_s = (np.arange(-_BEFORE_FRAMES, frames + 1) + rng.uniform(0, 1, (count, 1))) * FRAME_S
-        seen = [self._seen(wanted, row, start[row], slid[:, row], since_s[row]) for row in range(count)]
-        block, nose, braking = (np.array(part) for part in zip(*seen, strict=True))
+        filmed = [self._filmed(wanted, row, start[row], slid[:, row], since_s[row]) for row in range(count)]
+        block, nose, braking = (np.array(part) for part in zip(*filmed, strict=True))
         time_s = np.arange(since_s.shape[1]) * FRAME_S
         noisy = block + rng.normal(size=block.shape) * NOISE
         return Film(time_s, noisy, nose + rng.normal(size=nose.shape) * NOISE[0], braking)
 
-    def _seen(
+    def _filmed(
         self, wanted: Strikes, row: int, start: np.ndarray, slid: np.ndarray, since_s: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Block [T, 3], nose [T] and whether the arm brakes [T], at times since the blocks parted."""
@@ -134,37 +146,14 @@ class StrikeStandIn:
         return np.concatenate([poses[..., :2] - offset, poses[..., 2:]], axis=2)
 
 
-class StrikeControl:
-    """A control: MuJoCo itself, with hidden parameters and the same errors of measurement. Here MuJoCo is right."""
-
-    def __init__(self, shape: Shape, seed: int) -> None:
-        self._shape, self._seed = shape, seed
-        rng = generator(seed, "strikes", "control")
-        low, high = np.log([[0.15, 0.15, 0.1, 0.5], [0.5, 0.5, 0.5, 2.0]])
-        self._params = np.exp(rng.uniform(low, high))
-        PARAMETERS.check(self._params)
-
-    def record(self, count: int, visit: int = 0) -> RecordedStrikes:
-        """Strike at random and measure velocities, with the error that a fit through frames has."""
-        rng = generator(self._seed, "strikes", "control", self._shape.name, visit)
-        strikes = sample_strikes(self._shape, count, rng)
-        impacts = Collider(self._shape, at_once=count)(
-            strikes, np.tile(self._params, (count, 1)), phase=rng.uniform(0, 1, count)
-        )
-        frames = impacts.after * (np.arange(15) * FRAME_S)[:, None, None]
-        return RecordedStrikes(
-            measured_strikes(strikes, _curvature(self._shape, strikes), rng), fitted_velocities(frames, rng)
-        )
-
-
 def _touching_x(shape: Shape, pose: np.ndarray) -> float:
-    """How far along x the nose comes before it touches a block at a pose (m, m, rad)."""
+    """Travel of the nose along x until it touches a block at a pose (m, m, rad)."""
     along = np.linspace(-0.02, 0.05, 1401)
     line = rotated(np.column_stack([along, np.zeros(len(along))]) - pose[:2], -pose[2])
     return float(along[int(np.argmax(distances(line, shape.outline) < Definition.nose_radius_m))])
 
 
-def _curvature(shape: Shape, strikes: Strikes) -> np.ndarray:
+def curvature_of(shape: Shape, strikes: Strikes) -> np.ndarray:
     """Curvature [N], 1/m, of the struck places."""
     places = np.linspace(-1, 1, 201)
     curves = [np.ptp(face.outward_rad) / face.length_m for face in shape.struck_faces]
@@ -172,3 +161,72 @@ def _curvature(shape: Shape, strikes: Strikes) -> np.ndarray:
         np.linalg.norm(strikes.point_m[:, None] - face.at(places)[0], axis=2).min(axis=1) for face in shape.struck_faces
     ]
     return np.array(curves)[np.argmin(near, axis=0)]
+
+
+# A stand-in for a struck block as a reality: what a lab with motion capture would hand in, as ordinary sessions.
+
+_CHANNELS = {"block_position", "block_orientation", "nose_position", "rail_force"}
+
+
+class StrikeReality:
+    """Records strikes on the block of a scenario such as `strike`, one an episode. Simulated.
+
+    Args:
+        seed: which stand-in.
+    """
+
+    def __init__(self, scenario: Scenario, seed: int) -> None:
+        names = {channel.name for channel in scenario.channels}
+        if names != _CHANNELS:
+            raise ConfigError(
+                got=f"channels {', '.join(sorted(names))}",
+                expected=f"those of the scenario strike: {', '.join(sorted(_CHANNELS))}",
+                where=f"stand-in for reality, scenario {scenario.name}",
+                next_step="Record the scenario yourself and set reality.kind: inbox.",
+            )
+        _check_striker(striking(scenario), scenario.name)
+        self._scenario, self._seed = scenario, seed
+        self._shape = struck_shape(scenario)
+
+    def collect(self, policy: Controller | None, plan: CollectionPlan, advance: Advance) -> Session:
+        """Strike at random, `plan.episodes` times."""
+        film = StrikeStandIn(self._shape, self._seed).film(plan.episodes, plan.seed)
+        advance(1.0, f"{plan.episodes} strikes")
+        card = Card(
+            session=plan.session,
+            scenario=self._scenario.name,
+            reality="stand_in",
+            simulated=True,
+            control_dt_s=self._scenario.control_dt_s,
+            robot=f"stand-in for a struck {self._shape.name}, with another law of impact than MuJoCo's",
+        )
+        episodes = tuple(self._episode(film, index) for index in range(plan.episodes))
+        return Session(card, self._scenario.channels, episodes)
+
+    def _episode(self, film: Film, index: int) -> Episode:
+        block, nose = film.block[index], film.nose_x_m[index]
+        half = block[:, 2] / 2
+        still = np.zeros(len(nose))
+        # Held until the next row: the last row repeats the command before it.
+        force = -Definition.striker_mass_kg * Definition.braking_m_s2 * film.braking[index]
+        force[-1] = force[-2]
+        height = np.full(len(nose), self._shape.height_m / 2)
+        values = {
+            "block_position": np.column_stack([block[:, :2], height]),
+            "block_orientation": np.column_stack([np.cos(half), still, still, np.sin(half)]),
+            "nose_position": nose[:, None],
+            "rail_force": force[:, None],
+        }
+        return Episode(index, film.time_s, values)
+
+
+def _check_striker(declared: Definition, scenario: str) -> None:
+    """Refuse a striker that the stand-ins do not have: what hides in them was frozen with this one."""
+    has = Definition()
+    if declared != has:
+        raise ConfigError(
+            got=f"a striker of {declared.striker_mass_kg:g} kg with a nose of {1e3 * declared.nose_radius_m:g} mm",
+            expected=f"the one that stand-ins strike with: {has.striker_mass_kg:g} kg, {1e3 * has.nose_radius_m:g} mm",
+            where=f"stand-in for reality, scenario {scenario}",
+            next_step="Record the scenario yourself and set reality.kind: inbox.",
+        )

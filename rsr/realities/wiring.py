@@ -9,21 +9,18 @@ from typing import Any
 import numpy as np
 
 from rsr.errors import PolicyError, RealityError
-from rsr.policies.contract import Body
-from rsr.policies.terms import command_channel
+from rsr.policies.policy_contract import RobotInterface, command_channel
 from rsr.realities.envelope import SafetyEnvelope
 from rsr.realities.robot_file import DURING_CALL, RobotFile, Signals
 from rsr.scenarios import Scenario, task_of
+from rsr.scenarios.commands import limits_of
 from rsr.sessions import Channel
-from rsr.sessions.units import convertible, factor
-
-_COMPUTED = ("tip_position",)
-"""From the joints, by the arm's kinematics."""
+from rsr.sessions.ingest.units import convertible, factor
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What the robot measured.
+    """One measurement of the robot.
 
     Args:
         values: channel -> [1, width], in the scenario's units.
@@ -45,7 +42,7 @@ class Wiring:
         self._lines = {
             name: _Lines(signals, channels[name].unit) for name, signals in file.channels.items() if name in channels
         }
-        self.body = Body(
+        self.body = RobotInterface(
             name=f"robot {file.robot}",
             rate_hz=file.rate_hz,
             joints=tuple(file.command.keys),
@@ -61,23 +58,23 @@ class Wiring:
     def gains(self) -> dict[str, float]:
         return dict(self._file.gains)
 
-    @property
-    def envelope(self) -> SafetyEnvelope:
-        return self._file.envelope.envelope()
+    def envelope(self, scenario: Scenario) -> SafetyEnvelope:
+        """The scenario's envelope, narrowed by the robot's file."""
+        return self._file.envelope.envelope(limits_of(scenario, task_of(scenario)), self.body.name)
 
     def _described(self, scenario: Scenario) -> Iterator[Channel]:
         """The channels as the file describes them, and those that need no sensor."""
-        given = (*_COMPUTED, *task_of(scenario).target_channels)
+        measured = _measured(scenario)
         for channel in scenario.channels:
             if channel.name in self._file.channels:
                 signals = self._file.channels[channel.name]
                 yield Channel(channel.name, tuple(signals.keys), _unit(signals, channel.unit), signals.frame)
-            elif channel.name in given:
+            elif channel.name not in measured:
                 yield channel
 
     def check_recorded(self, scenario: Scenario) -> None:
         """Refuse where the recording would lack a channel, or the file names one that there is not."""
-        wanted = {observed.channel.name for observed in scenario.observed}
+        wanted = _measured(scenario)
         named = set(self._file.channels)
         if named != wanted:
             raise PolicyError(
@@ -124,13 +121,18 @@ class Wiring:
             ) from error
         return Reading(values, ages)
 
-    def command(self, setpoint: np.ndarray) -> dict[str, float]:
-        """What `send_action` takes for setpoints [joints]."""
-        return self._command.theirs(setpoint)
+    def command(self, command: np.ndarray) -> dict[str, float]:
+        """Argument of `send_action` for commands [nu]."""
+        return self._command.theirs(command)
 
     def sent(self, returned: Mapping[str, Any]) -> np.ndarray:
-        """Setpoints [joints] of what `send_action` returned."""
+        """Commands [nu] of what `send_action` returned."""
         return self._command.ours(returned)
+
+
+def _measured(scenario: Scenario) -> set[str]:
+    """Channels that a robot measures; the others are computed, given as the goal, or sent."""
+    return {each.channel.name for each in (*scenario.observed, *scenario.velocities)}
 
 
 class _Lines:

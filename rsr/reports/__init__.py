@@ -6,11 +6,26 @@
     chain_table(workspace.rows())             # for the terminal
 
 Everything here is a function from files to text or picture, and a missing piece is said to be missing. `page` and
-`loop_picture` load matplotlib and MuJoCo and are imported by those who draw. May import every room but steps and
-realities: what hides in a twin is not for reports.
+`loop_picture` load matplotlib and MuJoCo and are imported by those who draw. May import every room but pipelines
+and realities: what hides in a stand-in is not for reports.
 """
 
-from rsr.reports.chain import chain_table, is_simulated, read_rows, reality_name, verdict_sentence
-from rsr.reports.markdown import summary_markdown
+from rsr.reports.chain import (
+    chain_table,
+    is_simulated,
+    iteration_markdown,
+    read_rows,
+    reality_name,
+    summary_markdown,
+    verdict_sentence,
+)
 
-__all__ = ["chain_table", "is_simulated", "read_rows", "reality_name", "summary_markdown", "verdict_sentence"]
+__all__ = [
+    "chain_table",
+    "is_simulated",
+    "iteration_markdown",
+    "read_rows",
+    "reality_name",
+    "summary_markdown",
+    "verdict_sentence",
+]

@@ -25,8 +25,10 @@ RETRAINED = "#008f6b"
 PRIOR = "#b3bac2"
 ALONG_X = "#7a4fa3"
 ALONG_Y = "#c2527a"
+SERIES = (ALONG_X, ALONG_Y, AFTER, RETRAINED, BEFORE, "#4d4d4d")
+"""Of figures beside each other, in turn."""
 
-_STYLE: dict[Any, Any] = {
+STYLE: dict[Any, Any] = {
     "axes.axisbelow": True,
     "axes.edgecolor": "#8b939c",
     "axes.grid": True,
@@ -80,7 +82,7 @@ def draw(paint: Paint, size: tuple[float, float], grid: tuple[int, int] = (1, 1)
 
 def render(compose: Callable[[Figure], None], size: tuple[float, float], form: str) -> bytes:
     """Draw a whole figure as "svg" or "png"."""
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=size, layout="constrained")
         FigureCanvasAgg(figure)
         compose(figure)
@@ -103,6 +105,18 @@ def band(axes: Axes, x: np.ndarray, samples: np.ndarray, colour: str, label: str
     low, middle, high = np.percentile(samples, [10, 50, 90], axis=0)
     axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
     axes.plot(x, middle, color=colour, label=label)
+
+
+def grid_of(count: int, most_columns: int = 3) -> tuple[int, int]:
+    """Rows and columns that hold so many panels."""
+    columns = min(most_columns, count)
+    return -(-count // columns), columns
+
+
+def hide(axes: Sequence[Axes]) -> None:
+    """Leave places of a grid empty."""
+    for place in axes:
+        place.set_visible(False)
 
 
 def whole_numbers(axes: Axes, numbers: Sequence[int]) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 
 @dataclass(frozen=True)
-class Section:
+class ReportSection:
     """One section of a report."""
 
     anchor: str
@@ -83,3 +86,41 @@ def folded(summary: str, body: Markup) -> Markup:
 
 def link(path: str, text: str | None = None) -> Markup:
     return Markup('<a href="{}">{}</a>').format(path, text or path)
+
+
+# The frames of pages: header, navigation, sections, in `templates/`.
+
+
+@cache
+def template(name: str) -> Template:
+    """Load one by its file name; a value that it lacks is an error, and text is escaped."""
+    environment = Environment(loader=PackageLoader("rsr.reports"), autoescape=True, undefined=StrictUndefined)
+    return environment.get_template(name)
+
+
+# Numbers as people read them.
+
+ABSENT = "–"
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    return ABSENT if value is None else f"{value:.{digits}g}"
+
+
+def millimetres(value_m: float | None) -> str:
+    return ABSENT if value_m is None else f"{1000 * value_m:.1f} mm"
+
+
+def percent(share: float | None) -> str:
+    return ABSENT if share is None else f"{100 * share:.0f} %"
+
+
+def seconds(value_s: float | None) -> str:
+    if value_s is None:
+        return ABSENT
+    return f"{value_s:.1f} s" if value_s < 100 else f"{value_s / 60:.1f} min"
+
+
+def counted(words: Iterable[str]) -> str:
+    """Say how often each word occurs: `5 identified, 2 weak`."""
+    return ", ".join(f"{count} {word}" for word, count in Counter(words).most_common()) or ABSENT

@@ -1,21 +1,17 @@
-"""The chain of iterations in words and in the terminal: the figures that say whether the gap closes."""
+"""The chain of iterations in the terminal and in Markdown: the figures that say whether the gap closes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich import box
 from rich.table import Table
 
 from rsr.errors import WorkspaceError
 from rsr.files import DAMAGED, read_json
-from rsr.reports._text import ABSENT, counted, millimetres, number, percent
+from rsr.reports._html import ABSENT, counted, millimetres, number, percent, seconds
+from rsr.reports.key_figures import Figure, Row, figures_of, gap_unit, narrowed
 from rsr.workspace import Workspace
-
-Row = Mapping[str, Any]
-"""What `metrics.json` holds."""
 
 CLOSE_POINTS = 10
 """Success in reality this close to success in simulation counts as transferred ..."""
@@ -24,38 +20,7 @@ LEARNT = 0.5
 
 
 _CARD = "meta/rsr_card.json"
-"""Read here as plain JSON, because `rsr.sessions` takes a second to load and `rsr status` shall not."""
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One key figure of an iteration.
-
-    Args:
-        key: its name in metrics.json.
-        meaning: for the legend, k being the iteration.
-    """
-
-    key: str
-    title: str
-    text: Callable[[Any], str]
-    meaning: str
-
-
-FIGURES = (
-    Figure("kl_x", "KL x", number, "divergence KL(recorded || simulated) of the block's x, policy and simulator k-1"),
-    Figure("kl_y", "KL y", number, "the same along y"),
-    Figure(
-        "gap_before",
-        "gap before",
-        millimetres,
-        "RMS position error on held-out episodes replayed open loop, simulator k-1",
-    ),
-    Figure("gap_after", "gap after", millimetres, "the same episodes, simulator k"),
-    Figure("success_sim", "success simulated", percent, "policy k-1 in the simulator k-1 that it was trained in"),
-    Figure("success_reality", "success recorded", percent, "policy k-1 on the same starts and targets, as recorded"),
-    Figure("success_sim_retrained", "success retrained", percent, "policy k in the tuned simulator k"),
-)
+"""Read here as plain JSON, because `rsr.sessions` takes a second to load and `rsr status` must not."""
 
 
 def read_rows(workspace: Workspace) -> list[Row]:
@@ -76,14 +41,14 @@ def read_rows(workspace: Workspace) -> list[Row]:
 
 
 def reality_name(simulated: bool) -> str:
-    """What to call the source of the recordings: whatever was simulated is called so."""
+    """Name the source of the recordings: whatever was simulated is called so."""
     return "stand-in for reality" if simulated else "reality"
 
 
 def is_simulated(workspace: Workspace, iteration: int | None = None) -> bool:
     """Whether recordings come from a stand-in: what the card of the iteration's session says, or that of the last one.
 
-    Where no card is at hand, the settings tell as much as they can.
+    Where no card is at hand, the settings decide as far as they can.
     """
     chain = workspace.chain()
     for each in reversed(chain) if iteration is None else (iteration,):
@@ -91,22 +56,24 @@ def is_simulated(workspace: Workspace, iteration: int | None = None) -> bool:
             return bool(read_json(workspace.session_dir(each) / _CARD)["card"]["simulated"])
         except DAMAGED:
             continue
-    return workspace.settings().reality.kind == "twin"
+    return workspace.settings().reality.kind == "stand_in"
 
 
 def chain_table(rows: Sequence[Row], simulated: bool = True) -> Table:
     """One line an iteration k, for the terminal; fits 80 columns."""
-    source = "recorded on a simulated stand-in for reality" if simulated else "recorded in reality"
+    source = "recorded on a simulated stand-in" if simulated else "recorded in reality"
     title = f"Real-Sim-Real by iteration k, {source}"
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=0, pad_edge=False)
+    table.min_width = len(title)  # rich would break the title where the table ends
     table.add_column("\nk", justify="right")
-    for figure in FIGURES:
+    figures, shown = narrowed(rows)
+    for figure in figures:
         table.add_column(figure.title.replace(" ", "\n"), justify="right")
     table.add_column("parameters\nidentified", justify="right")
-    for row in rows:
+    for row in shown:
         verdicts = list(row.get("verdicts", {}).values())
         identified = f"{verdicts.count('identified')} of {len(verdicts)}" if verdicts else ABSENT
-        table.add_row(str(row.get("iteration")), *(f.text(row.get(f.key)) for f in FIGURES), identified)
+        table.add_row(str(row.get("iteration")), *(f.text(row.get(f.key)) for f in figures), identified)
     return table
 
 
@@ -122,17 +89,18 @@ def verdict_sentence(rows: Sequence[Row], simulated: bool = True) -> str:
 
 
 def _gap_sentence(row: Row) -> str:
-    before_m, after_m = row.get("gap_before"), row.get("gap_after")
-    if before_m is None or after_m is None:
+    before, after = row.get("gap_before"), row.get("gap_after")
+    if before is None or after is None:
         return "The gap on held-out episodes was not measured."
-    ratio = before_m / after_m if after_m > 0 else float("inf")
+    text = gap_unit([row]).measured
+    ratio = before / after if after > 0 else float("inf")
     if ratio < 1.0:
-        return f"Tuning did not help: {millimetres(before_m)} off before, {millimetres(after_m)} after, held out."
+        return f"Tuning did not help: {text(before)} off before, {text(after)} after, held out."
     if ratio < 1.02:
-        return f"The simulator predicts held-out episodes to {millimetres(after_m)}, as well as before tuning."
-    times = f", {ratio:.1f} times as much" if after_m > 0 else ""
-    was = f"{millimetres(before_m)} before tuning{times}"
-    return f"The tuned simulator predicts held-out episodes to {millimetres(after_m)} ({was})."
+        return f"The simulator predicts held-out episodes to {text(after)}, as well as before tuning."
+    times = f", {ratio:.1f} times as much" if after > 0 else ""
+    was = f"{text(before)} before tuning{times}"
+    return f"The tuned simulator predicts held-out episodes to {text(after)} ({was})."
 
 
 def _transfer_sentence(row: Row, reality: str) -> str:
@@ -153,3 +121,124 @@ def _transfer_sentence(row: Row, reality: str) -> str:
         f"Policy {deployed}, deployed for this recording, succeeds in {percent(real)} of the episodes on the "
         f"{reality} and in {percent(simulated)} in its own simulator: {verdict}."
     )
+
+
+# The chain of an alternative tuning in the terminal and in Markdown: what was predicted before it, and what after.
+
+TUNING_FIGURES = (
+    Figure("strikes_known", "strikes known", lambda value: number(value, 4), "strikes that the model was adapted to"),
+    Figure("accuracy_before", "within 10 %, before", percent, "velocities after the impact, model k-1, unseen strikes"),
+    Figure("accuracy_after", "after", percent, "the same strikes, model k"),
+    Figure("gap_before", "gap before", millimetres, "RMS distance on held-out recordings, model k-1"),
+    Figure("gap_teacher", "gap of the teacher", millimetres, "the same recordings, MuJoCo as identified"),
+    Figure("gap_after", "gap after", millimetres, "the same recordings, model k"),
+)
+
+
+def tuning_table(rows: Sequence[Row]) -> Table:
+    """One line an iteration k, with the figures that there are."""
+    table = Table(title="By iteration k", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("k", justify="right")
+    figures = _there(rows)
+    for figure in figures:
+        table.add_column(figure.title, justify="right")
+    for row in rows:
+        table.add_row(str(row.get("iteration")), *(figure.text(row.get(figure.key)) for figure in figures))
+    return table
+
+
+def tuning_markdown(rows: Sequence[Row], report: str) -> str:
+    """The last iteration's figures beside its predecessor's, for whoever shows Markdown."""
+    shown = rows[-2:]
+    header = ["figure", *(f"iteration {row['iteration']}" for row in shown), "meaning (k: the iteration)"]
+    lines = [header, ["---"] * len(header)]
+    for figure in _there(shown):
+        lines.append([figure.title, *(figure.text(row.get(figure.key)) for row in shown), figure.meaning])
+    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    judged = shown[-1].get("judged", ABSENT) if shown else ABSENT
+    return f"# Iteration {shown[-1]['iteration'] if shown else ABSENT}\n\n{judged}\n\n{table}\n\nReport: `{report}`\n"
+
+
+def _there(rows: Sequence[Row]) -> list[Figure]:
+    return [figure for figure in TUNING_FIGURES if any(figure.key in row for row in rows)]
+
+
+# An iteration in a screenful of Markdown, from its small JSON files alone.
+
+
+def iteration_markdown(workspace: Workspace, iteration: int) -> str:
+    """Summarise an iteration of whichever pipeline the campaign has."""
+    settings = workspace.settings()
+    if settings.clash is None and settings.gnn is None:
+        return summary_markdown(workspace, iteration)
+    rows = [row for row in read_rows(workspace) if row["iteration"] <= iteration]
+    return tuning_markdown(rows, str(workspace.report_path(iteration)))
+
+
+def summary_markdown(workspace: Workspace, iteration: int) -> str:
+    """Summarise an iteration of the loop: verdict, figures, parameters, receipts, where the report is."""
+    rows = [row for row in read_rows(workspace) if row["iteration"] <= iteration]
+    simulated = is_simulated(workspace, iteration)
+    parts = [
+        f"# Iteration {iteration}",
+        verdict_sentence(rows[-1:], simulated),
+        _figures(rows[-2:]),
+        _parameters(workspace, iteration, rows[-1] if rows else {}),
+        _receipts(workspace, iteration),
+        f"Report: `{workspace.report_path(iteration)}`",
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _figures(rows: Sequence[Row]) -> str:
+    if not rows:
+        return ""
+    header = ("figure", *(f"iteration {row['iteration']}" for row in rows), "meaning")
+    body = [(f.title, *(f.text(row.get(f.key)) for row in rows), f.meaning) for f in figures_of(rows)]
+    return _table(header, body)
+
+
+def _parameters(workspace: Workspace, iteration: int, row: Row) -> str:
+    verdicts, intervals = row.get("verdicts", {}), _intervals(workspace, iteration)
+    body = [
+        (name, number(value), intervals.get(name, ABSENT), verdicts.get(name, ABSENT))
+        for name, value in row.get("params", {}).items()
+    ]
+    return _table(("parameter", "value", "95 % interval", "verdict"), body) if body else ""
+
+
+def _intervals(workspace: Workspace, iteration: int) -> dict[str, str]:
+    """Read the intervals, where calibration.json is there and has them; they are worth a column, not an error."""
+    try:
+        estimates = read_json(workspace.calibration_dir(iteration) / "calibration.json")["parameters"]
+        return {
+            each["name"]: f"{number(each['lower'])} to {number(each['upper'])} {_unit(each['unit'])}".rstrip()
+            for each in estimates
+        }
+    except DAMAGED:
+        return {}
+
+
+def _unit(unit: str) -> str:
+    return "" if unit == "1" else unit
+
+
+def _receipts(workspace: Workspace, iteration: int) -> str:
+    receipts = [read_json(path) for path in sorted(workspace.receipts_dir(iteration).glob("*.json"))]
+    body = [(receipt["step"], seconds(receipt["duration_s"]), str(receipt["verdict"])) for receipt in receipts]
+    return _table(("step", "duration", "verdict"), body) if body else ""
+
+
+def _table(header: Iterable[str], body: Iterable[Iterable[str]]) -> str:
+    def lines() -> Iterator[str]:
+        names = list(header)
+        yield _line(names)
+        yield _line(["---"] * len(names))
+        for cells in body:
+            yield _line(cells)
+
+    return "\n".join(lines())
+
+
+def _line(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -1,4 +1,4 @@
-"""The report of an iteration of CLASH: what adapting to strikes was worth, and the strikes that were planned."""
+"""The report of an iteration of CLASH: the evidence of the adaptation, and the strikes that were planned."""
 
 from __future__ import annotations
 
@@ -12,9 +12,20 @@ from markupsafe import Markup
 from rsr.calibration import Calibration, load_calibration
 from rsr.config import LoopConfig
 from rsr.files import read_json
-from rsr.reports._html import Section, badge, bullets, join, paragraph, table
-from rsr.reports._templates import template
-from rsr.reports._text import ABSENT, millimetres, number, percent, seconds
+from rsr.reports._html import (
+    ABSENT,
+    ReportSection,
+    badge,
+    bullets,
+    join,
+    millimetres,
+    number,
+    paragraph,
+    percent,
+    seconds,
+    table,
+    template,
+)
 from rsr.reports.chain import Row, is_simulated, read_rows
 from rsr.reports.strikes import method_name
 from rsr.scenarios import Scenario, load_scenario
@@ -23,7 +34,7 @@ from rsr.workspace import Workspace
 
 @dataclass(frozen=True)
 class CollisionData:
-    """All that the page is made of.
+    """Files of the workspace that the page is made of.
 
     Args:
         rows: metrics.json of this iteration and of those before it.
@@ -72,7 +83,7 @@ def _read(workspace: Workspace, iteration: int) -> CollisionData:
     )
 
 
-def _summary(data: CollisionData) -> Section:
+def _summary(data: CollisionData) -> ReportSection:
     row = data.row
     verdict = (
         f"Adapted to {row['strikes_known']} strikes, the surrogate predicts {percent(row['accuracy_after'])} of unseen "
@@ -95,12 +106,12 @@ def _summary(data: CollisionData) -> Section:
     ]
     words = Markup('<p class="verdict">{}</p>').format(verdict)
     note = paragraph("Before: the model of the iteration before. Place of rest: RMS distance, held-out strikes.")
-    return Section("summary", "Summary", join([words, table(header, rows), note]))
+    return ReportSection("summary", "Summary", join([words, table(header, rows), note]))
 
 
-def _methods(data: CollisionData) -> Section:
+def _methods(data: CollisionData) -> ReportSection:
     image = base64.b64encode(data.picture).decode()
-    figure = Markup('<figure><img alt="{}" src="data:image/png;base64,{}"></figure>').format("methods compared", image)
+    figure = Markup('<figure><img alt="{}" src="data:image/png;base64,{}"></figure>').format("models compared", image)
     rows = [
         [
             method_name(each["method"]),
@@ -111,12 +122,14 @@ def _methods(data: CollisionData) -> Section:
         ]
         for each in data.comparison["methods"]
     ]
-    header = ["method", "within 10 %", "raw metric", "median error", "in 90 % intervals"]
-    lead = paragraph(f"All methods on the same strikes: {data.comparison['how']}. If another wins here, use it.")
-    return Section("methods", "Methods side by side", join([lead, figure, table(header, rows)]))
+    header = ["model", "within 10 %", "raw metric", "median error", "in 90 % intervals"]
+    lead = paragraph(
+        f"Three models of the same strikes: {data.comparison['how']}. If the law alone does as well, use that."
+    )
+    return ReportSection("methods", "Models side by side", join([lead, figure, table(header, rows)]))
 
 
-def _parameters(data: CollisionData) -> Section:
+def _parameters(data: CollisionData) -> ReportSection:
     rows = [
         [name, number(each.value), f"{number(each.lower)} to {number(each.upper)}", badge(each.verdict)]
         for name, each in data.calibration.estimates.items()
@@ -128,14 +141,14 @@ def _parameters(data: CollisionData) -> Section:
     parts = [lead, table(["parameter", "value", "interval", "verdict"], rows, text=(0, 3))]
     if data.calibration.warnings:
         parts.append(bullets(data.calibration.warnings))
-    return Section("parameters", "Parameters", join(parts))
+    return ReportSection("parameters", "Parameters", join(parts))
 
 
-def _plans(data: CollisionData) -> Section:
+def _plans(data: CollisionData) -> ReportSection:
     header = ["target x", "y", "turn", "speed", "angle", "expected off by"]
     rows = [_plan_row(each) for each in data.plans]
     lead = paragraph("Single strikes to target poses, CMA-ES in the adapted model; nobody has carried them out here.")
-    return Section("plans", "Planned strikes", join([lead, table(header, rows)]))
+    return ReportSection("plans", "Planned strikes", join([lead, table(header, rows)]))
 
 
 def _plan_row(plan: Mapping[str, Any]) -> list[str]:
@@ -151,9 +164,9 @@ def _plan_row(plan: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _receipts(data: CollisionData) -> Section:
+def _receipts(data: CollisionData) -> ReportSection:
     rows = [
         [str(each["step"]), seconds(each["duration_s"]), str(each["verdict"]), str(each.get("code", ABSENT))]
         for each in data.receipts
     ]
-    return Section("receipts", "Receipts", table(["step", "duration", "verdict", "code"], rows, text=(0, 2, 3)))
+    return ReportSection("receipts", "Receipts", table(["step", "duration", "verdict", "code"], rows, text=(0, 2, 3)))

@@ -13,15 +13,17 @@ from rsr.calibration import Calibration, Replays, load_calibration, load_replays
 from rsr.config import LoopConfig
 from rsr.errors import ConfigError, RsrError
 from rsr.files import DAMAGED, read_arrays, read_json
-from rsr.reports.chain import Row, reality_name
-from rsr.scenarios import Scenario, load_scenario
+from rsr.reports.chain import reality_name
+from rsr.reports.key_figures import Row
+from rsr.scenarios import ProgressFigure, Scenario, Task, has_task, load_scenario, task_of
 from rsr.sessions import Session, read_session
 from rsr.workspace import Workspace
 
 Arrays = Mapping[str, np.ndarray]
 T = TypeVar("T")
 
-_ROLLOUTS = ("target", "real_block", "simulated_block", "tuned_block", "retrained_block")
+COMPARED = ("real", "simulated", "tuned", "retrained")
+"""Closed-loop episodes: as recorded; the deployed policy in the simulator before and after tuning; the policy after."""
 _STEPS = ("collect", "tune", "infogap", "retrain", "evaluate")
 _DAMAGE = (*DAMAGED, AttributeError, RsrError)
 
@@ -34,7 +36,8 @@ class ReportData:
         rows: metrics.json of this iteration and of those before it.
         before, after: calibration k-1, under which the session's policy was trained, and k.
         replays: held-out episodes replayed open loop.
-        rollouts: closed-loop episodes, recorded and simulated; see `rsr.steps.evaluate`.
+        task: None where the scenario has none.
+        rollouts: of closed-loop episodes, read by `figure_of`; see `rsr.pipelines.loop.evaluate`.
         curves: iteration -> learning curve of the policy trained in it.
         missing: piece -> reason.
     """
@@ -43,6 +46,7 @@ class ReportData:
     iteration: int
     config: LoopConfig
     scenario: Scenario
+    task: Task | None
     rows: tuple[Row, ...]
     session: Session | None
     before: Calibration | None
@@ -62,14 +66,25 @@ class ReportData:
     @property
     def simulated(self) -> bool:
         """Whether the recordings come from a simulated stand-in."""
-        return self.session.card.simulated if self.session else self.config.reality.kind == "twin"
+        return self.session.card.simulated if self.session else self.config.reality.kind == "stand_in"
 
     @property
     def reality(self) -> str:
         return reality_name(self.simulated)
 
+    @property
+    def deciding(self) -> tuple[ProgressFigure, ...]:
+        """The figures that decide about success, or all where none does."""
+        figures = () if self.task is None else self.task.figures
+        return tuple(figure for figure in figures if figure.tolerance is not None) or figures
+
     def why(self, piece: str) -> str:
         return self.missing.get(piece, "It is empty.")
+
+
+def figure_of(rollouts: Arrays, compared: str, figure: ProgressFigure) -> np.ndarray:
+    """A figure of the task [episodes, times] in one of `COMPARED`."""
+    return rollouts[f"{compared}.figure.{figure.name}"]
 
 
 def read_report_data(workspace: Workspace, iteration: int) -> ReportData:
@@ -86,23 +101,32 @@ def read_report_data(workspace: Workspace, iteration: int) -> ReportData:
             next_step="Choose one of the chain; `rsr status` shows it.",
         )
     reader, config = _Reader(workspace.root), workspace.config(iteration)
-    calibration = workspace.calibration_dir
+    calibration, scenario = workspace.calibration_dir, load_scenario(workspace.config(iteration).scenario)
+    task = task_of(scenario) if has_task(scenario) else None
     return ReportData(
         workspace=workspace,
         iteration=iteration,
         config=config,
-        scenario=load_scenario(config.scenario),
+        scenario=scenario,
+        task=task,
         rows=tuple(_rows(reader, workspace, iteration)),
         session=reader.read("session", read_session, workspace.session_dir(iteration)),
         before=reader.read("calibration before", load_calibration, calibration(iteration - 1)),
         after=reader.read("calibration", load_calibration, calibration(iteration)),
         replays=reader.read("replays", load_replays, calibration(iteration)),
-        rollouts=reader.arrays("rollouts", workspace.evaluation_dir(iteration) / "rollouts.npz", _ROLLOUTS),
+        rollouts=reader.arrays("rollouts", workspace.evaluation_dir(iteration) / "rollouts.npz", _arrays_of(task)),
         curves=_curves(reader, workspace, iteration),
         infogap=reader.read("infogap", _document, workspace.infogap_dir(iteration) / "infogap.json"),
         receipts=tuple(_receipts(reader, workspace, iteration)),
         missing=reader.missing,
     )
+
+
+def _arrays_of(task: Task | None) -> tuple[str, ...]:
+    if task is None:
+        return ()
+    kinds = [f"figure.{figure.name}" for figure in task.figures] + (["plane"] if task.plane else [])
+    return tuple(f"{compared}.{kind}" for compared in COMPARED for kind in kinds)
 
 
 class _Reader:

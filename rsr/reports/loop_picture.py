@@ -11,18 +11,19 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 
 from rsr.calibration import Calibration, load_calibration
-from rsr.errors import CalibrationError, ConfigError, WorkspaceError
+from rsr.errors import CalibrationError, WorkspaceError, check_choice
 from rsr.files import write_bytes
 from rsr.reports._drawing import AFTER, BEFORE, PRIOR, render, whole_numbers
-from rsr.reports.chain import Row, is_simulated, read_rows, reality_name
+from rsr.reports.calibration import prior_interval
+from rsr.reports.chain import is_simulated, read_rows, reality_name
 from rsr.reports.divergence import complete, paint_divergence
-from rsr.reports.parameters import prior_interval
+from rsr.reports.key_figures import Row, gap_unit, kl_keys
 from rsr.reports.success import paint_success
 from rsr.scenarios import Parameter, Scenario, load_scenario
 from rsr.workspace import Workspace
 
 FORMATS = ("png", "svg")
-_KEYS = ("kl_x", "kl_y", "gap_before", "gap_after", "success_sim", "success_reality")
+_KEYS = ("gap_before", "gap_after")
 _SIZE_INCHES = (11.0, 6.0)
 
 
@@ -33,20 +34,20 @@ def loop_figure(workspace: Workspace, form: str = "png") -> bytes:
         WorkspaceError: no iteration has been evaluated.
         ConfigError: another format is asked for.
     """
-    if form not in FORMATS:
-        raise ConfigError(
-            got=f"a picture of format '{form}'",
-            expected=f"one of {', '.join(FORMATS)}",
-            where="picture of the loop",
-            next_step="Give the file a name that ends in one of these.",
-        )
+    check_choice(
+        form,
+        FORMATS,
+        got=f"a picture of format '{form}'",
+        where="picture of the loop",
+        next_step="Give the file a name that ends in one of these.",
+    )
     rows = complete(read_rows(workspace), *_KEYS)
     if not rows:
         raise WorkspaceError(
             got="no iteration with metrics",
             expected="at least one evaluated iteration",
             where=str(workspace.root),
-            next_step="Run the loop: `python -m flows.rsr_loop --iterations 3`.",
+            next_step="Run the loop: `rsr-loop --iterations 3`.",
         )
     scenario, calibrations = load_scenario(workspace.settings().scenario), _calibrations(workspace, rows)
     simulated = is_simulated(workspace)
@@ -83,28 +84,34 @@ def _title(rows: Sequence[Row], scenario: Scenario, simulated: bool) -> str:
 
 
 def _figures(figure: Figure, rows: Sequence[Row], reality: str) -> None:
-    divergence, gap, success = figure.subplots(1, 3)
-    paint_divergence(divergence, rows)
-    divergence.set_title("Divergence of the block's path")
-    _paint_gap(gap, rows)
-    paint_success(success, rows, reality)
-    success.set_title("Success of the deployed policy")
+    """Divergence and success where there is a policy, and the gap."""
+    diverged = [row for row in rows if kl_keys([row])]
+    judged = complete(rows, "success_sim", "success_reality")
+    paints = [lambda axes: paint_divergence(axes, diverged)] if diverged else []
+    paints.append(lambda axes: _paint_gap(axes, rows))
+    paints += [lambda axes: paint_success(axes, judged, reality)] if judged else []
+    titles = [*(["Divergence per figure"] if diverged else []), "Gap on held-out episodes"]
+    titles += ["Success of the deployed policy"] if judged else []
+    places = np.atleast_1d(figure.subplots(1, len(paints)))
+    for axes, paint, title in zip(places, paints, titles, strict=True):
+        paint(axes)
+        axes.set_title(title)
 
 
 def _paint_gap(axes: Axes, rows: Sequence[Row]) -> None:
-    numbers = [row["iteration"] for row in rows]
+    numbers, unit = [row["iteration"] for row in rows], gap_unit(rows)
     for key, colour, label, shift in (
         ("gap_before", BEFORE, "before tuning", -0.19),
         ("gap_after", AFTER, "after", 0.19),
     ):
         places = [number + shift for number in numbers]
-        heights = [1000 * row[key] for row in rows]
+        heights = [unit.factor * row[key] for row in rows]
         axes.bar(places, heights, width=0.34, color=colour, label=label)
         for place, height in zip(places, heights, strict=True):
-            text = f"{height:.0f}" if height >= 10 else f"{height:.1f}"
+            text = f"{height:.0f}" if height >= 10 else f"{height:.2g}"
             axes.annotate(text, (place, height), (0, 2), textcoords="offset points", ha="center", fontsize=7.5)
     whole_numbers(axes, numbers)
-    axes.set(xlabel="iteration", ylabel="RMS position error (mm)", title="Gap on held-out episodes")
+    axes.set(xlabel="iteration", ylabel=unit.axis("RMS error"))
     axes.legend()
 
 

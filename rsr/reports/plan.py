@@ -1,4 +1,4 @@
-"""What to record next, as a picture: where reality is unknown, and what each candidate is worth."""
+"""Picture of a recording plan: where recordings are missing, and the value of each candidate."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from rsr.infogap import Scaler, Transport
-from rsr.planning import Plan, Scored
-from rsr.reports._drawing import AFTER, ALONG_X, ALONG_Y, BEFORE, PRIOR, REAL, RETRAINED, render
+from rsr.planning import RecordingPlan, Scored, novelty_map
+from rsr.reports._drawing import AFTER, ALONG_X, BEFORE, PRIOR, REAL, RETRAINED, render
 
 SHOWN = 5
 """Candidates whose paths are drawn and numbered."""
-COLOURS = {"repeat": PRIOR, "push": AFTER, "policy": RETRAINED, "sines": BEFORE, "throw": ALONG_X}
+COLOURS = {"repeat": PRIOR, "policy": RETRAINED, "sines": BEFORE, "throw": ALONG_X}
+"""Kind of candidate -> colour; the task's own probes have another."""
 _CELLS = 80
 _DOTS = 3000
 _SIZE_INCHES = (10.4, 4.6)
 
 
-def plan_figure(plan: Plan, form: str = "png") -> bytes:
+def plan_figure(plan: RecordingPlan, form: str = "png") -> bytes:
     """Draw a plan as "png" or "svg"."""
 
     def compose(figure: Figure) -> None:
@@ -29,7 +29,7 @@ def plan_figure(plan: Plan, form: str = "png") -> bytes:
     return render(compose, _SIZE_INCHES, form)
 
 
-def _unknown(axes: Axes, plan: Plan) -> None:
+def _unknown(axes: Axes, plan: RecordingPlan) -> None:
     """Shade the plane of the gap channel by how far the recordings are, with the best candidates' paths on it."""
     recorded = plan.recorded[:, :2]
     paths = [each.path[:, :2] for each in plan.ranked[:SHOWN]]
@@ -40,7 +40,7 @@ def _unknown(axes: Axes, plan: Plan) -> None:
     lower, upper = everything.min(axis=0), everything.max(axis=0)
     margin = 0.05 * np.maximum(upper - lower, 1e-9)
     grid = [np.linspace(low, high, _CELLS) for low, high in zip(lower - margin, upper + margin, strict=True)]
-    novelty = unfamiliarity(recorded, grid[0], grid[1])
+    novelty = novelty_map(recorded, grid[0], grid[1])
     extent = (grid[0][0], grid[0][-1], grid[1][0], grid[1][-1])
     image = axes.imshow(novelty, origin="lower", extent=extent, cmap="Oranges", alpha=0.75, aspect="auto")
     dots = recorded[:: max(1, len(recorded) // _DOTS)]
@@ -57,29 +57,19 @@ def _unknown(axes: Axes, plan: Plan) -> None:
     axes.legend(loc="upper right", frameon=True, framealpha=0.8)
 
 
-def unfamiliarity(recorded: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """How new each point of a grid is to recorded points [n, 2]: [len(y), len(x)], 0 to 1.
-
-    The bounded ground metric's W1 of one added sample, as in the InfoGap reward, of these two columns alone.
-    """
-    scaler = Scaler.fit(recorded, noise=1e-9)
-    transport = Transport.fit(scaler(recorded), rng=np.random.default_rng(0))
-    points = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
-    largest = transport.metric.tau if np.isfinite(transport.metric.tau) else 1.0
-    return (transport.mean_distance(scaler(points)) / largest).reshape(len(y), len(x))
-
-
-def _worth(axes: Axes, plan: Plan) -> None:
+def _worth(axes: Axes, plan: RecordingPlan) -> None:
     """Put every candidate where its two measures put it."""
     for kind in dict.fromkeys(each.candidate.kind for each in plan.ranked):
         mine = [each for each in plan.ranked if each.candidate.kind == kind]
-        axes.plot(*_measures(mine), "o", color=COLOURS.get(kind, ALONG_Y), markersize=5, label=kind)
+        axes.plot(*_measures(mine), "o", color=COLOURS.get(kind, AFTER), markersize=5, label=kind)
     for rank, each in enumerate(plan.ranked[:SHOWN], start=1):
         place = (each.novelty, each.weak_nats)
         axes.annotate(str(rank), place, xytext=(4, 3), textcoords="offset points", fontweight="bold")
     few = len(plan.weak) < len(plan.scenario.space)
-    axes.set(xlabel="new: distance from the recordings, 0 to 1", title="What each candidate is worth")
-    axes.set_ylabel(f"tells: nats about {', '.join(plan.weak) if few and len(plan.weak) < 4 else 'the parameters'}")
+    axes.set(xlabel="new: distance from the recordings, 0 to 1", title="Value of each candidate")
+    axes.set_ylabel(
+        f"information gain: nats on {', '.join(plan.weak) if few and len(plan.weak) < 4 else 'the parameters'}"
+    )
     axes.legend()
 
 

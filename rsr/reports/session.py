@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from rsr.errors import RsrError, SessionError
-from rsr.reports.excitation import Excitation, find_excitation, judge_excitation
+from rsr.planning.excitation import Excitation, find_excitation, judge_excitation
 from rsr.scenarios import Scenario, load_scenario
-from rsr.scenarios.ranges import joint_ranges
+from rsr.scenarios.recorded import joint_ranges
 from rsr.sessions import Session, read_session
-from rsr.sessions.duplicates import EpisodePrint, fingerprints
-from rsr.sessions.findings import Finding, SessionVerdict, counted, from_error, verdict
-from rsr.sessions.inspection import Inspection, inspect_session
+from rsr.sessions.checks.duplicates import EpisodePrint, fingerprints
+from rsr.sessions.checks.findings import Finding, SessionVerdict, counted, from_error, verdict
+from rsr.sessions.checks.inspection import Inspection, inspect_session
+from rsr.simulators.recorded_poses import judge_poses
 
 _EVEN_S = 1e-6
 """Stamps that stray less than this from a regular clock are even."""
@@ -25,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class SessionPage:
-    """What is known of one folder.
+    """Examination of one session's folder.
 
     Args:
         inspection: None where the session cannot be read.
@@ -66,11 +67,13 @@ def examine_session(
         return SessionPage(folder, (from_error(error),))
     loaded = load_scenario(scenario or session.card.scenario)
     apart = [each for each in others if each.session != _label(folder)]
-    inspection = inspect_session(session, loaded.channels, joint_ranges(loaded), apart)
-    excitation = None
-    if simulate and not any(finding.severity == "reject" for finding in inspection.findings):
-        excitation = _excitation(loaded, session)
-    findings = inspection.findings + tuple(judge_excitation(session, excitation or ()))
+    attached = [each.channel.name for each in loaded.observed if each.sensor_columns]
+    inspection = inspect_session(session, loaded.channels, joint_ranges(loaded), apart, attached)
+    excitation, poses = None, ()
+    if not any(finding.severity == "reject" for finding in inspection.findings):
+        poses = tuple(judge_poses(loaded, session))
+        excitation = _excitation(loaded, session) if simulate else None
+    findings = (*inspection.findings, *poses, *judge_excitation(session, excitation or ()))
     return SessionPage(folder, findings, inspection, excitation)
 
 
@@ -105,7 +108,11 @@ def page_document(page: SessionPage) -> dict[str, Any]:
         document |= _inspected(page.inspection)
     if page.excitation is not None:
         document["excitation"] = {
-            each.parameter.name: {"left": each.left, "telling": each.telling, "together": list(each.together)}
+            each.parameter.name: {
+                "std_share": each.std_share,
+                "observability": each.observability,
+                "correlated": list(each.correlated),
+            }
             for each in page.excitation
         }
     return _finite(document)

@@ -1,38 +1,32 @@
-"""An adaptation to recorded strikes in a picture and a table: methods, predictions against measurements, learning."""
+"""An adaptation to recorded strikes in a picture and a table: models, predictions against measurements, learning."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Circle, Polygon
 from rich.table import Table
 
-from rsr.clash.comparison import Comparison
-from rsr.reports._drawing import AFTER, ALONG_X, ALONG_Y, PRIOR, REAL, RETRAINED, render, share_axis
-from rsr.scenarios.strike import Shape
+from rsr.learned.clash import Comparison
+from rsr.learned.clash.push_training import PushCheck
+from rsr.learned.clash.pushing import Pushed
+from rsr.learned.clash.segment import SEGMENT_M, Route, SegmentTask
+from rsr.reports._drawing import AFTER, ALONG_X, ALONG_Y, BEFORE, PRIOR, REAL, RETRAINED, render, share_axis
+from rsr.rotations import rotated
+from rsr.scenarios.built_in.strike import Shape
 
 _WORDS = {
+    "before": "before: nominal parameters",
+    "law": "law of rigid impact alone",
     "adapted": "adapted (surrogate and law)",
-    "surrogate_residual": "surrogate and residual",
-    "identified": "surrogate, identified only",
-    "finetuned": "surrogate, fine-tuned, gated",
-    "paper": "CLASH recipe as stated",
-    "paper_normalised": "CLASH recipe, normalised",
-    "mujoco_grid": "MuJoCo, grid search",
-    "mujoco_grid_residual": "MuJoCo and residual",
-    "mjx": "MJX, Gauss-Newton",
-    "analytic": "analytic impact law",
-    "analytic_residual": "analytic law and residual",
-    "residual_alone": "residual alone",
-    "untrained": "network without simulation",
-    "untrained_normalised": "same, block's frame",
 }
 
 
 def method_name(name: str) -> str:
-    """A method in words."""
+    """Name a model in words."""
     return _WORDS.get(name, name)
 
 
@@ -50,8 +44,8 @@ def strike_picture(shape: Shape, comparison: Comparison, curve: Mapping[int, flo
 
 
 def comparison_table(comparison: Comparison) -> Table:
-    """List the methods, best first, for the terminal."""
-    table = Table("method", "within 10 %", "raw metric", "median error", "in 90 % intervals", title=comparison.how)
+    """List the models, best first, for the terminal."""
+    table = Table("model", "within 10 %", "raw metric", "median error", "in 90 % intervals", title=comparison.how)
     for judged in sorted(comparison.methods, key=lambda judged: -judged.accuracy):
         inside = "" if judged.inside is None else f"{judged.inside:.0%}"
         figures = f"{judged.accuracy:.0%}", f"{judged.raw_accuracy:.0%}", f"{np.median(judged.errors):.1%}", inside
@@ -91,3 +85,73 @@ def _curve(axes: Axes, curve: Mapping[int, float]) -> None:
         axes.set_xticks(list(curve))
     else:
         axes.text(0.5, 0.5, "too few strikes", ha="center", transform=axes.transAxes)
+
+
+# A policy of strikes in a picture: routes with their zones, where blocks came to rest, and how it was learnt.
+
+_SHOWN = 12
+"""Paths drawn for each route; more would hide one another."""
+
+
+def push_picture(task: SegmentTask, pushed: Sequence[Pushed], checkpoints: Mapping[str, Sequence[PushCheck]]) -> bytes:
+    """Draw a PNG: a panel for each route, and a learning curve for each training."""
+
+    def compose(figure: Figure) -> None:
+        *routes, curve = figure.subplots(1, len(pushed) + 1)
+        for axes, run in zip(routes, pushed, strict=True):
+            _route(axes, task, run)
+        _push_curve(curve, checkpoints)
+        first = pushed[0].paths
+        figure.suptitle(
+            f"'{task.shape.name}' struck along routes, {len(first)} trials each, "
+            f"at most {task.most_strikes} strikes a segment",
+            fontsize=10,
+        )
+
+    return render(compose, (3.2 * (len(pushed) + 1), 3.4), "png")
+
+
+def push_table(pushed: Sequence[Pushed], title: str) -> Table:
+    """List the routes for the terminal."""
+    table = Table("route", "segments", "success", "sub-goals completed", "strikes a trial", title=title)
+    for run in pushed:
+        strikes = np.mean([len(path) - 1 for path in run.paths])
+        shares = f"{run.success:.0%}", f"{run.segments_completed:.0%}"
+        table.add_row(run.route.name, str(len(run.route)), *shares, f"{strikes:.1f}")
+    return table
+
+
+def _route(axes: Axes, task: SegmentTask, run: Pushed) -> None:
+    _zones(axes, task, run.route)
+    for path, good in list(zip(run.paths, run.succeeded, strict=True))[:_SHOWN]:
+        axes.plot(*path[:, :2].T, color=AFTER if good else BEFORE, linewidth=0.9, marker="o", markersize=2.5)
+    _block(axes, task, run.paths[0])
+    axes.set_title(f"{run.route.name}: {run.success:.0%}, sub-goals {run.segments_completed:.0%}")
+    axes.set_aspect("equal", adjustable="datalim")
+    axes.set(xlabel="x (m)", ylabel="y (m)")
+
+
+def _zones(axes: Axes, task: SegmentTask, route: Route) -> None:
+    back, wide = task.reached_m, task.half_width_m
+    corners = np.array([[-back, -wide], [SEGMENT_M + back, -wide], [SEGMENT_M + back, wide], [-back, wide]])
+    for segment in range(len(route)):
+        placed = route.to_world(segment, np.column_stack([corners, np.zeros(4)]))[:, :2]
+        axes.add_patch(Polygon(placed, facecolor=PRIOR, alpha=0.3, linewidth=0))
+        axes.add_patch(
+            Circle(tuple(route.corners_m[segment + 1]), task.reached_m, fill=False, color=REAL, linewidth=0.8)
+        )
+
+
+def _block(axes: Axes, task: SegmentTask, path: np.ndarray) -> None:
+    """Draw the block at every rest of one trial."""
+    for pose in path:
+        turned = rotated(task.shape.outline, np.full(len(task.shape.outline), pose[2] - task.ahead_rad))
+        axes.add_patch(Polygon(turned + pose[:2], fill=False, color=REAL, linewidth=0.5, alpha=0.6))
+
+
+def _push_curve(axes: Axes, checkpoints: Mapping[str, Sequence[PushCheck]]) -> None:
+    share_axis(axes)
+    for colour, (name, points) in zip((AFTER, BEFORE), checkpoints.items(), strict=False):
+        axes.plot([at.steps for at in points], [at.success for at in points], marker="o", color=colour, label=name)
+    axes.set(xlabel="strikes in training", ylabel="segments that succeed in its simulator")
+    axes.legend()

@@ -1,4 +1,4 @@
-"""Section: how often the policy succeeds, in simulation and on what was recorded, and where the block ends."""
+"""Section: how the policy learnt, in this iteration and in those before."""
 
 from __future__ import annotations
 
@@ -8,28 +8,68 @@ import numpy as np
 from markupsafe import Markup
 from matplotlib.axes import Axes
 
-from rsr.reports._drawing import BEFORE, REAL, RETRAINED, WIDE, draw, picture, share_axis, whole_numbers
-from rsr.reports._html import Section, absent, join
-from rsr.reports.chain import Row
-from rsr.reports.data import ReportData
+from rsr.policies.rollouts import wilson_interval
+from rsr.reports._drawing import (
+    BEFORE,
+    PRIOR,
+    REAL,
+    RETRAINED,
+    WIDE,
+    draw,
+    grid_of,
+    hide,
+    picture,
+    share_axis,
+    whole_numbers,
+)
+from rsr.reports._html import ReportSection, absent, join
+from rsr.reports._units import shown_in
+from rsr.reports.data import ReportData, figure_of
 from rsr.reports.divergence import complete
-from rsr.scenarios import task_of
-from rsr.scenarios.pushing import Task
-
-CM = 100.0
-_CIRCLE = {"color": "#8b939c", "linewidth": 1}
+from rsr.reports.key_figures import Row
+from rsr.reports.task_figures import TOLERANCE
+from rsr.scenarios import Task
 
 
-def success(data: ReportData) -> Section:
-    return Section("success", "Success", join([_history(data), _ends(data)]))
+def learning(data: ReportData) -> ReportSection:
+    title = "Learning curve"
+    if data.iteration not in data.curves:
+        return ReportSection("learning", title, absent("learning curve", data.why(f"curve {data.iteration}")))
+
+    def paint(axes: Sequence[Axes]) -> None:
+        _curves(data, axes)
+        share_axis(axes[0])
+        axes[0].set(xlabel="environment steps, all iterations (millions)", ylabel="success while exploring")
+        axes[1].set(xlabel="environment steps, all iterations (millions)", ylabel="mean return")
+
+    caption = (
+        f"Training of policy {data.iteration} (green, simulated with parameters {data.iteration}; task reward and "
+        "InfoGap) and of its predecessors (grey), each going on from the one before; a point is the mean of the last "
+        "100 whole episodes. Everything here is simulated, with the policy's exploration noise on, without which it is "
+        "deployed."
+    )
+    curves = picture(draw(paint, (WIDE, 2.8), (1, 2)), "Success and return during training", caption)
+    return ReportSection("learning", title, curves)
 
 
-def wilson(share: float, count: int) -> tuple[float, float]:
-    """95 % interval of a share observed in `count` trials (Wilson's score)."""
-    z2 = 1.96**2
-    centre = (share + z2 / (2 * count)) / (1 + z2 / count)
-    reach = np.sqrt(z2) / (1 + z2 / count) * np.sqrt(share * (1 - share) / count + z2 / (4 * count**2))
-    return max(0.0, float(centre - reach)), min(1.0, float(centre + reach))
+def _curves(data: ReportData, axes: Sequence[Axes]) -> None:
+    done = 0.0
+    for number, curve in sorted(data.curves.items()):
+        steps = (done + np.array([point["steps"] for point in curve])) / 1e6
+        colour = RETRAINED if number == data.iteration else PRIOR
+        for place, key in zip(axes, ("success", "mean_return"), strict=True):
+            place.plot(steps, [point[key] for point in curve], color=colour)
+            if number:
+                place.axvline(done / 1e6, color="#d5dade", linewidth=0.8, linestyle=":")
+        axes[0].annotate(f"{number}", (float(steps.mean()), 1.0), ha="center", va="top", fontsize=8, color="#5b636c")
+        done += curve[-1]["steps"]
+
+
+# Section: how often the policy succeeds, in simulation and on what was recorded, and where its episodes end.
+
+
+def success(data: ReportData) -> ReportSection:
+    return ReportSection("success", "Success", join([_history(data), _ends(data)]))
 
 
 def paint_success(axes: Axes, rows: Sequence[Row], reality: str) -> None:
@@ -44,7 +84,7 @@ def paint_success(axes: Axes, rows: Sequence[Row], reality: str) -> None:
         axes.plot(numbers, shares, color=colour, marker=marker, label=label)
         for number, row in zip(numbers, rows, strict=True):
             if row.get("episodes"):
-                axes.plot([number, number], wilson(row[key], row["episodes"]), color=colour, linewidth=1.0)
+                axes.plot([number, number], wilson_interval(row[key], row["episodes"]), color=colour, linewidth=1.0)
     whole_numbers(axes, [row["iteration"] for row in rows])
     share_axis(axes)
     axes.set(xlabel="iteration", ylabel="success")
@@ -71,43 +111,51 @@ def _history(data: ReportData) -> Markup:
             axes[0].legend(loc="best")
 
     caption = (
-        f"Share of episodes in which the block ends within {_allowed(task_of(data.scenario))} of its target; lines: "
-        f"95 % intervals. In iteration k policy k-1 is judged, on the {data.reality} (recorded) and in the simulator "
-        "it was trained in (simulated), on the same starts and targets. Diamond: the policy retrained in the last "
-        "iteration, in the tuned simulator."
+        f"Share of episodes that succeed{_allowed(data.task)}; lines: 95 % intervals. In iteration k policy k-1 is "
+        f"judged, on the {data.reality} (recorded) and in the simulator it was trained in (simulated), from the same "
+        "starts. Diamond: the policy retrained in the last iteration, in the tuned simulator."
     )
     return picture(draw(paint, (WIDE, 2.9)), "Success over the iterations", caption)
 
 
-def _allowed(task: Task) -> str:
-    turn = "" if task.success_rad is None else f" and {np.rad2deg(task.success_rad):.0f} degrees"
-    return f"{CM * task.success_m:.0f} cm{turn}"
+def _allowed(task: Task | None) -> str:
+    """Say what success is, in brackets: by default the figures that decide end within their tolerances."""
+    deciding = [(each, each.tolerance) for each in (task.figures if task else ()) if each.tolerance is not None]
+    within = [f"{figure.name} within {shown_in(figure.unit, most).stated(most)}" for figure, most in deciding]
+    return f" ({', '.join(within)} at the end)" if within else ""
 
 
 def _ends(data: ReportData) -> Markup:
-    if data.rollouts is None:
-        return absent("where the block ends", data.why("rollouts"))
-    rollouts, k, task = data.rollouts, data.iteration, task_of(data.scenario)
-    panels = (
-        ("real_block", REAL, f"recorded, policy {k - 1}"),
-        ("simulated_block", BEFORE, f"simulated, policy {k - 1}"),
-        ("retrained_block", RETRAINED, f"simulated, policy {k}"),
+    """How far from done episodes end: the share of them [0, 1] within each size of a figure."""
+    if data.rollouts is None or not data.deciding:
+        return absent("where episodes end", data.why("rollouts"))
+    rollouts, k = data.rollouts, data.iteration
+    lines = (
+        ("real", REAL, f"recorded, policy {k - 1}"),
+        ("simulated", BEFORE, f"simulated, policy {k - 1}"),
+        ("retrained", RETRAINED, f"simulated, policy {k}"),
     )
-    ends = {name: CM * (rollouts[name][:, -1] - rollouts["target"])[:, :2] for name, _, _ in panels}
-    reach = min(20.0, 1.1 * max(CM * task.success_m, *(float(np.abs(end).max()) for end in ends.values())))
+    grid = grid_of(len(data.deciding))
 
     def paint(axes: Sequence[Axes]) -> None:
-        turn = np.linspace(0, 2 * np.pi, 100)
-        for place, (name, colour, title) in zip(axes, panels, strict=True):
-            place.plot(CM * task.success_m * np.cos(turn), CM * task.success_m * np.sin(turn), **_CIRCLE)
-            place.plot(*ends[name].T, "o", color=colour, markersize=3.5, alpha=0.7, markeredgewidth=0)
-            place.set(title=title, xlabel="x (cm)", xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
-        axes[0].set_ylabel("y (cm)")
+        for place, figure in zip(axes, data.deciding, strict=False):
+            ends = {name: np.sort(np.abs(figure_of(rollouts, name, figure)[:, -1])) for name, _, _ in lines}
+            shown = 1.1 * max(float(ends["real"][-1]), 2 * (figure.tolerance or 0.0))
+            unit = shown_in(figure.unit, shown)
+            for name, colour, label in lines:
+                shares = np.arange(1, len(ends[name]) + 1) / len(ends[name])
+                place.step(unit.factor * ends[name], shares, where="post", color=colour, label=label)
+            if figure.tolerance is not None:
+                place.axvline(unit.factor * figure.tolerance, **TOLERANCE)
+            share_axis(place)
+            place.set(xlabel=unit.axis(f"{figure.name} at the end"), xlim=(0, unit.factor * shown or 1.0))
+        hide(axes[len(data.deciding) :])
+        axes[0].set_ylabel("episodes that end within")
+        axes[0].legend(loc="lower right")
 
     caption = (
-        "Where the block ends relative to its target, one dot an episode; circle: what success "
-        f"allows{' in position alone' if task.turns else ''}. Left: recorded on the "
-        f"{data.reality}; middle and right: simulated with parameters {k - 1} and {k}, in which each was trained. "
-        f"Dots farther than {reach:.0f} cm are not shown."
+        "Share of episodes that end within each distance from done; dashed: what success allows. Black: recorded on "
+        f"the {data.reality}. Colours: simulated with parameters {k - 1} and {k}, in which each policy was trained. "
+        "What is much farther off than anything recorded is not shown."
     )
-    return picture(draw(paint, (WIDE, 3.0), (1, 3)), "Final offsets of the block from its target", caption)
+    return picture(draw(paint, (WIDE, 3.0 * grid[0]), grid), "Where episodes end", caption)

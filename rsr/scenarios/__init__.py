@@ -3,31 +3,42 @@
 A scenario is a YAML file and an MJCF; `docs/scenarios.md` explains every key.
 """
 
-from rsr.scenarios.loading import built_in_scenarios, load_scenario
-from rsr.scenarios.metrics import Evaluation, Metric
+from rsr.scenarios.finding import built_in_scenarios, built_in_tasks, scenario_file
+from rsr.scenarios.loading import load_scenario, scenario_of
+from rsr.scenarios.metrics import ErrorMetric, Evaluation
+from rsr.scenarios.observed import Observed, RecordedVelocity
 from rsr.scenarios.parameters import Parameter, ParameterSpace
 from rsr.scenarios.residuals import difference, residuals, rms
-from rsr.scenarios.scenario import Observed, RecordedVelocity, Scenario
+from rsr.scenarios.scenario import Scenario
 from rsr.scenarios.starts import Start, starts_of
 from rsr.scenarios.structure import structured
-from rsr.scenarios.tasks import task_named, task_of
+from rsr.scenarios.task import Channels, ObservationTerm, ProgressFigure, Starts, Task
+from rsr.scenarios.tasks import has_task, task_of
 
 __all__ = [
+    "Channels",
+    "ErrorMetric",
     "Evaluation",
-    "Metric",
+    "ObservationTerm",
     "Observed",
     "Parameter",
     "ParameterSpace",
+    "ProgressFigure",
     "RecordedVelocity",
     "Scenario",
     "Start",
+    "Starts",
+    "Task",
     "built_in_scenarios",
+    "built_in_tasks",
     "difference",
+    "has_task",
     "load_scenario",
     "residuals",
     "rms",
+    "scenario_file",
+    "scenario_of",
     "starts_of",
     "structured",
-    "task_named",
     "task_of",
 ]

@@ -10,20 +10,20 @@ import mujoco
 
 from rsr.errors import ScenarioError
 from rsr.scenarios.bindings import element_id
-from rsr.scenarios.fields import check_fields
+from rsr.scenarios.yaml_keys import check_fields
 
 _ROUND = {int(kind) for kind in (mujoco.mjtGeom.mjGEOM_SPHERE, mujoco.mjtGeom.mjGEOM_CYLINDER)}
 _ROUND |= {int(mujoco.mjtGeom.mjGEOM_CAPSULE)}
 
 
 @dataclass(frozen=True)
-class Collision:
+class CollisionPair:
     """A round geom strikes a free body, a convex prism that lies on a table.
 
     Args:
         striker, struck: names of the geoms.
         nose_radius_m: of the striker, seen from above.
-        shape: the struck block, as `rsr.scenarios.strike.load_shape` takes it; None: as its geom is.
+        shape: the struck block, as `rsr.scenarios.built_in.strike.load_shape` takes it; None: as its geom is.
     """
 
     striker: str
@@ -32,7 +32,7 @@ class Collision:
     shape: str | None = None
 
 
-def parse_collision(model: mujoco.MjModel, entry: Mapping[str, Any], where: str) -> Collision:
+def parse_collision(model: mujoco.MjModel, entry: Mapping[str, Any], where: str) -> CollisionPair:
     """Read `collision:` and check it against the compiled model."""
     check_fields("collision", entry, where)
     striker, struck = (element_id(model, "geom", entry[key], f"{where}, {key}") for key in ("striker", "struck"))
@@ -52,7 +52,7 @@ def parse_collision(model: mujoco.MjModel, entry: Mapping[str, Any], where: str)
             "the radius of the striker where it hits, seen from above, in m",
             f"{where}, nose_radius_m",
         )
-    return Collision(entry["striker"], entry["struck"], float(radius_m), entry.get("shape"))
+    return CollisionPair(entry["striker"], entry["struck"], float(radius_m), entry.get("shape"))
 
 
 def _refused(got: str, expected: str, where: str) -> ScenarioError:

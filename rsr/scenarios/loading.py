@@ -3,82 +3,127 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import mujoco
-import yaml
 
-from rsr.errors import ConfigError, ScenarioError
-from rsr.scenarios.bindings import Binding, bind, element_id, free_joint_slice, in_order
+from rsr.errors import ScenarioError
+from rsr.outside import read_yaml
+from rsr.scenarios.activations import check_activations, settling_steps
+from rsr.scenarios.bindings import Binding, bind, in_order
 from rsr.scenarios.collision import parse_collision
-from rsr.scenarios.fields import check_fields
+from rsr.scenarios.commands import StatedLimits, parse_limits
+from rsr.scenarios.finding import TASK_FILE, file_of, is_built_in, scenario_file, scenario_files
+from rsr.scenarios.guarded_mjcf import is_finite
 from rsr.scenarios.metrics import default_evaluation, parse_evaluation
+from rsr.scenarios.model_source import read_model
+from rsr.scenarios.observed import columns_error, parse_channels
 from rsr.scenarios.parameters import Parameter, ParameterSpace
-from rsr.scenarios.scenario import Kind, Observed, RecordedVelocity, Scenario
+from rsr.scenarios.scenario import Scenario
 from rsr.scenarios.structure import parse_structure
+from rsr.scenarios.yaml_keys import check_fields
 from rsr.sessions import Channel
 
-_ROOM = Path(__file__).parent
-_VELOCITIES = {
-    "joint_velocities": "joints",
-    "free_joint_linear_velocity": "free_joint_position",
-    "free_joint_angular_velocity": "free_joint_quaternion",
-}
-"""What a velocity channel reads -> the coordinates it is the velocity of."""
+_MOST_SUBSTEPS = 100_000
+_SURPRISES = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RuntimeError, mujoco.FatalError)
+"""Errors of contents that pass every check by name and still cannot be: they are reported in one sentence, too."""
 
 
-def built_in_scenarios() -> tuple[str, ...]:
-    return tuple(sorted(path.parent.name for path in _ROOM.glob("*/scenario.yaml")))
+def load_scenario(name: str | Path) -> Scenario:
+    """Load a built-in scenario by name, or any scenario by the path of its YAML file or of the folder that holds it.
 
+    While its files stay as they are, it is the same object.
 
-@cache
-def load_scenario(name: str) -> Scenario:
-    """Load a built-in scenario by name, or any scenario by the path of its YAML file.
-
-    Example:
-        >>> load_scenario("push_cube").space.names[0]
-        'table_friction'
+    Examples:
+        >>> load_scenario("double_pendulum").space.names[0]
+        'upper_mass'
     """
-    path = _ROOM / name / "scenario.yaml"
-    if not path.is_file():
-        path = Path(name) / "scenario.yaml" if Path(name).is_dir() else Path(name)
-    if path.suffix not in (".yaml", ".yml") or not path.is_file():
-        raise ConfigError(
-            got=f"scenario '{name}'",
-            expected=f"one of {', '.join(built_in_scenarios())}, or the path of a scenario's YAML file",
-            where="scenario",
-            next_step="Correct the name in params.yaml or on the command line.",
-        )
+    path = scenario_file(name)
+    path = path.absolute()
+    return _loaded(path, () if is_built_in(path) else _state_of(path))
+
+
+def scenario_of(artifact: Path, name: str) -> Scenario:
+    """Load the scenario of a stored policy or calibration: the copy saved with it or its campaign's, or a built-in one.
+
+    Args:
+        artifact: its folder.
+        name: of the scenario, as the artifact says it.
+
+    Raises:
+        ConfigError: there is none of this name.
+    """
+    return load_scenario(file_of(artifact, name))
+
+
+@lru_cache(maxsize=64)
+def _loaded(path: Path, state: tuple) -> Scenario:
+    """The scenario of a file, read again when `state` says that one of its files changed."""
     try:
-        return _build(path, yaml.safe_load(path.read_text()))
-    except yaml.YAMLError as error:
-        raise ScenarioError(
-            got=" ".join(str(error).split()),
-            expected="YAML",
-            where=str(path),
-            next_step="Correct the file there; docs/scenarios.md has an example.",
-        ) from error
+        document = read_yaml(path)
+    except (OSError, ValueError) as error:
+        raise _unfit(path, " ".join(str(error).split()), "YAML") from error
+    try:
+        scenario = _scenario(path, document)
+        if not (is_built_in(path) or is_finite(scenario)):
+            raise _unfit(path, "masses, inertias, damping or gravity that are not finite", "finite ones at `nominal`")
+        return scenario
+    except _SURPRISES as error:
+        words = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise _unfit(path, f"contents that do not fit together ({words})", "a scenario") from error
 
 
-def _build(path: Path, document: Mapping[str, Any]) -> Scenario:
-    where = str(path.name)
+def _state_of(path: Path) -> tuple:
+    """Sizes and times of the files that a scenario is made of."""
+    stats = ((str(each), each.stat()) for each in scenario_files(path))
+    return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
+
+
+def _scenario(path: Path, document: Mapping[str, Any]) -> Scenario:
+    where, folder = path.name, path.parent
+    fields = check_fields("scenario", document, where)
+    model, mjcf, source = read_model(folder, fields["mjcf"], fields.get("adds", {}), is_built_in(path), where)
+    built = build(document, model, mjcf, where, source)
+    return replace(built, file=path, other_channels=built.other_channels + _of_policy(document, folder))
+
+
+def _unfit(path: Path, got: str, expected: str) -> ScenarioError:
+    next_step = "Correct the file there; docs/scenarios.md has an example."
+    return ScenarioError(got=got, expected=expected, where=str(path), next_step=next_step)
+
+
+def build(
+    document: Mapping[str, Any],
+    model: mujoco.MjModel,
+    mjcf: Path,
+    where: str,
+    source: mujoco.MjSpec | None = None,
+) -> Scenario:
+    """Check what a YAML file says against the compiled MJCF, and make the scenario.
+
+    Args:
+        document: the keys that `rsr.scenarios.yaml_keys` lists; `where` names it in an error.
+        mjcf: where the model came from.
+        source: what the model was compiled from, if it was no file.
+    """
     check_fields("scenario", document, where)
-    model = _compiled(path.parent / document["mjcf"], where)
-    observed, velocities, others = _channels(model, document["channels"], where)
+    observed, velocities, others = parse_channels(model, document["channels"], where)
     names = tuple(channel.channel.name for channel in observed)
     _check_channel(document["gap_channel"], names, f"{where}, gap_channel")
     if document.get("command") is not None:
         _check_command(model, document, where)
     _check_time_step(model, document["control_dt_s"], where)
+    check_activations(model, where)
     space = ParameterSpace(tuple(_parameter(name, entry) for name, entry in document["parameters"].items()))
     bindings, delay = _bindings(model, document["parameters"], where)
     _check_history(document, delay, where)
-    return Scenario(
+    scenario = Scenario(
         name=document["name"],
         title=document["title"],
-        mjcf=path.parent / document["mjcf"],
+        mjcf=mjcf,
         control_dt_s=document["control_dt_s"],
         history_steps=document.get("history_steps", 0),
         episode_steps=document["episode_steps"],
@@ -97,30 +142,55 @@ def _build(path: Path, document: Mapping[str, Any]) -> Scenario:
         repeats_share=document.get("repeats_share"),
         window_s=document.get("window_s", Scenario.window_s),
         gap_horizon_s=document.get("gap_horizon_s", Scenario.gap_horizon_s),
-        zero_s=document.get("zero_s", Scenario.zero_s),
+        bias_window_s=document.get("bias_window_s", Scenario.bias_window_s),
         structure=parse_structure(document.get("structure", {}), f"{where}, structure"),
-        shifts=_shifts(document["parameters"], names, where),
+        sensor_delays=_sensor_delays(document["parameters"], names, where),
         collision=parse_collision(model, document["collision"], f"{where}, collision")
         if "collision" in document
         else None,
+        source=source,
+        limits=_limits(model, document, where),
     )
+    return _with_settling(scenario) if model.na else scenario
 
 
-def _compiled(mjcf: Path, where: str) -> mujoco.MjModel:
-    try:
-        return mujoco.MjModel.from_xml_path(str(mjcf))
-    except ValueError as error:  # MuJoCo's own message names the element, or the file that is not there
+def _with_settling(scenario: Scenario) -> Scenario:
+    """The scenario with as many commands before a window as its activations may remember."""
+    slowest = scenario.model(scenario.space.upper)
+    steps = settling_steps((scenario.base_model, slowest), scenario.control_dt_s)
+    return replace(scenario, history_steps=scenario.history_steps + steps, settling_steps=steps)
+
+
+def _limits(model: mujoco.MjModel, document: Mapping[str, Any], where: str) -> StatedLimits | None:
+    if "limits" not in document:
+        return None
+    if document.get("command") is None:
         raise ScenarioError(
-            got=str(error).strip(),
-            expected="an MJCF that MuJoCo compiles",
-            where=f"{where}, mjcf: {mjcf.name}",
-            next_step="Correct the MJCF.",
-        ) from error
+            got="limits, and nothing that is commanded",
+            expected="`command`, the channel that becomes `ctrl`",
+            where=where,
+            next_step="Name the command, or leave `limits` away.",
+        )
+    columns = tuple(document["channels"][document["command"]]["columns"])
+    return parse_limits(model, columns, document["limits"], f"{where}, limits")
+
+
+def _of_policy(document: Mapping[str, Any], folder: Path) -> tuple[Channel, ...]:
+    """Channels that a session with a policy has besides: its action, and how much of it was cut, where not declared."""
+    command = document.get("command")
+    if command is None or not (folder / TASK_FILE).is_file():
+        return ()
+    columns = tuple(document["channels"][command]["columns"])
+    own = (
+        Channel("action", columns, "1", "joint", stamp="held_until_next"),
+        Channel("clipped", ("share",), "1", "joint", stamp="held_until_next"),
+    )
+    return tuple(channel for channel in own if channel.name not in document["channels"])
 
 
 def _check_time_step(model: mujoco.MjModel, control_dt_s: float, where: str) -> None:
-    steps = control_dt_s / model.opt.timestep
-    if round(steps) < 1 or abs(steps - round(steps)) > 1e-6 * steps:
+    steps = control_dt_s / model.opt.timestep if model.opt.timestep > 0 else 0.0
+    if not 0.5 <= steps <= _MOST_SUBSTEPS or abs(steps - round(steps)) > 1e-6 * steps:
         raise ScenarioError(
             got=f"control_dt_s {control_dt_s:g} with a time step of {model.opt.timestep:g} s in the MJCF",
             expected="a whole number of time steps to a control step",
@@ -143,24 +213,6 @@ def _check_history(document: Mapping[str, Any], delay: int | None, where: str) -
         )
 
 
-def _channels(
-    model: mujoco.MjModel, entries: Mapping[str, Any], where: str
-) -> tuple[tuple[Observed, ...], tuple[RecordedVelocity, ...], tuple[Channel, ...]]:
-    """Sort the channels into those that positions are compared with, velocities, and others."""
-    observed, velocities, others = [], [], []
-    for name, entry in entries.items():
-        place = f"{where}, channel {name}"
-        check_fields("channel", entry, place)
-        channel = _channel(name, entry)
-        if "reads" not in entry:
-            others.append(channel)
-        elif next(iter(entry["reads"])) in _VELOCITIES:
-            velocities.append(_velocity(model, channel, entry, place))
-        else:
-            observed.append(_observed(model, channel, entry, place))
-    return tuple(observed), tuple(velocities), tuple(others)
-
-
 def _check_channel(name: str, known: tuple[str, ...], where: str) -> None:
     if name not in known:
         raise ScenarioError(
@@ -176,17 +228,12 @@ def _check_command(model: mujoco.MjModel, document: Mapping[str, Any], where: st
     _check_channel(name, tuple(document["channels"]), f"{where}, command")
     columns = document["channels"][name]["columns"]
     if len(columns) != model.nu:
-        raise _columns_error(tuple(columns), f"{model.nu}, one an actuator of the MJCF", f"{where}, channel {name}")
-
-
-def _channel(name: str, entry: Mapping[str, Any]) -> Channel:
-    optional = {key: entry[key] for key in ("clock", "stamp") if key in entry}
-    return Channel(name, tuple(entry["columns"]), entry["unit"], entry["frame"], **optional)
+        raise columns_error(tuple(columns), f"{model.nu}, one an actuator of the MJCF", f"{where}, channel {name}")
 
 
 def _parameter(name: str, entry: Mapping[str, Any]) -> Parameter:
     check_fields("parameter", entry, f"parameter {name}")
-    fields = {key: value for key, value in entry.items() if key not in ("sets", "scales", "delays", "shifts")}
+    fields = {key: value for key, value in entry.items() if key not in ("sets", "scales", "delays", "sensor_delay")}
     parameter = Parameter(name=name, **fields)
     if not parameter.lower <= parameter.nominal <= parameter.upper:
         raise ScenarioError(
@@ -209,83 +256,12 @@ def _bindings(model: mujoco.MjModel, entries: Mapping[str, Any], where: str) -> 
     return in_order(bindings), delay
 
 
-def _shifts(entries: Mapping[str, Any], observed: tuple[str, ...], where: str) -> tuple[tuple[str, int], ...]:
-    """Pairs of a channel and the index of the parameter that says how late it is."""
-    shifts = []
+def _sensor_delays(entries: Mapping[str, Any], observed: tuple[str, ...], where: str) -> tuple[tuple[str, int], ...]:
+    """Pairs of a channel and the index of the parameter that is its sensor delay."""
+    delays = []
     for index, (name, entry) in enumerate(entries.items()):
-        listed = entry.get("shifts", [])
+        listed = entry.get("sensor_delay", [])
         for channel in [listed] if isinstance(listed, str) else listed:
-            _check_channel(channel, observed, f"{where}, parameter {name}, shifts")
-            shifts.append((channel, index))
-    return tuple(shifts)
-
-
-def _observed(model: mujoco.MjModel, channel: Channel, entry: Mapping[str, Any], where: str) -> Observed:
-    kind, qpos, dofs = _coordinates(model, entry["reads"], where)
-    _check_width(channel, len(qpos), where)
-    if "noise" not in entry:
-        raise ScenarioError(
-            got="no noise",
-            expected="the standard deviation of the measurement, in the channel's unit (rad for quaternions)",
-            where=where,
-            next_step="Add `noise` to the channel: what the sensor's data sheet says, or the scatter at rest.",
-        )
-    if "zero_std" in entry and kind == "quaternion":
-        raise ScenarioError(
-            got="zero_std of an orientation",
-            expected="zero_std of positions or angles, whose zero is a number a column",
-            where=where,
-            next_step="Leave `zero_std` away, or give it to a channel that reads joints or positions.",
-        )
-    return Observed(channel, qpos, dofs, kind, entry["noise"], entry.get("zero_std", 0.0))
-
-
-def _velocity(model: mujoco.MjModel, channel: Channel, entry: Mapping[str, Any], where: str) -> RecordedVelocity:
-    (key, value), *_ = entry["reads"].items()
-    _, _, dofs = _coordinates(model, {_VELOCITIES[key]: value}, where)
-    _check_width(channel, len(dofs), where)
-    mode = entry.get("mode", "recorded")
-    if mode not in ("recorded", "initial_states"):
-        raise ScenarioError(
-            got=f"mode '{mode}'",
-            expected="recorded or initial_states",
-            where=where,
-            next_step="Correct the channel in the scenario's YAML file.",
-        )
-    return RecordedVelocity(channel, dofs, mode == "initial_states")
-
-
-def _check_width(channel: Channel, coordinates: int, where: str) -> None:
-    if coordinates != channel.width:
-        raise _columns_error(channel.columns, f"{coordinates}, one a coordinate it reads", where)
-
-
-def _columns_error(columns: tuple[str, ...], expected: str, where: str) -> ScenarioError:
-    return ScenarioError(
-        got=f"{len(columns)} columns ({', '.join(columns)})",
-        expected=expected,
-        where=where,
-        next_step="Name one column a coordinate in the scenario's YAML file.",
-    )
-
-
-def _coordinates(
-    model: mujoco.MjModel, reads: Mapping[str, Any], where: str
-) -> tuple[Kind, tuple[int, ...], tuple[int, ...]]:
-    (key, value), *_ = reads.items()
-    if key == "joints":
-        joints = [element_id(model, "joint", name, where) for name in value]
-        hinge = all(model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_HINGE for joint in joints)
-        qpos = tuple(int(model.jnt_qposadr[joint]) for joint in joints)
-        return "angle" if hinge else "linear", qpos, tuple(int(model.jnt_dofadr[joint]) for joint in joints)
-    if key in ("free_joint_position", "free_joint_quaternion"):
-        start = int(model.jnt_dofadr[element_id(model, "joint", value, where)])
-        if key == "free_joint_position":
-            return "linear", free_joint_slice(model, value, "position", where), tuple(range(start, start + 3))
-        return "quaternion", free_joint_slice(model, value, "quaternion", where), tuple(range(start + 3, start + 6))
-    raise ScenarioError(
-        got=f"reads '{key}'",
-        expected=f"joints, free_joint_position, free_joint_quaternion, {', '.join(_VELOCITIES)}",
-        where=where,
-        next_step="Correct the channel in the scenario's YAML file.",
-    )
+            _check_channel(channel, observed, f"{where}, parameter {name}, sensor_delay")
+            delays.append((channel, index))
+    return tuple(delays)

@@ -8,8 +8,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from rsr.errors import ConfigError, ScenarioError
-from rsr.scenarios.fields import check_fields
+from rsr.errors import ScenarioError, chosen
+from rsr.scenarios.yaml_keys import check_fields
 
 StartName = Literal["first", "free_flight", "windows"]
 """`first`: each episode from its first frame, with the velocities that were recorded. `free_flight`: shortly before the
@@ -21,26 +21,26 @@ that of each simulation, averaged over the simulations."""
 
 
 @dataclass(frozen=True)
-class Metric:
+class ErrorMetric:
     """One figure. Differences of orientations are rotation vectors in rad.
 
     Args:
-        one_is: this much of the channel's unit counts as one: 0.01 of a metre makes centimetres.
+        display_unit: this much of the channel's unit counts as one: 0.01 of a metre makes centimetres.
     """
 
     name: str
     channel: str
     statistic: Statistic
-    one_is: float = 1.0
+    display_unit: float = 1.0
 
     def episode(self, errors: Sequence[np.ndarray]) -> float:
         """The figure of one episode, from the errors [T, C] of its simulations."""
         if self.statistic == "mean_rmse":
-            return float(np.mean([_rmse(error) for error in errors])) / self.one_is
+            return float(np.mean([_rmse(error) for error in errors])) / self.display_unit
         error = np.concatenate(errors)
         if self.statistic == "rmse":
-            return _rmse(error) / self.one_is
-        return float(np.mean(np.linalg.norm(error, axis=-1))) / self.one_is
+            return _rmse(error) / self.display_unit
+        return float(np.mean(np.linalg.norm(error, axis=-1))) / self.display_unit
 
     def total(self, errors: Sequence[Sequence[np.ndarray]], groups: Sequence[str]) -> float:
         """The figure of all episodes; `groups` names the trial that each repeats."""
@@ -85,26 +85,21 @@ class Evaluation:
     """
 
     starts: tuple[StartName, ...]
-    metrics: tuple[Metric, ...]
+    metrics: tuple[ErrorMetric, ...]
     horizon_s: float | None = None
     free_flight: FreeFlight | None = None
 
     def start(self, name: str | None) -> StartName:
         """The start of this name, or the default."""
-        for start in self.starts:
-            if name is None or start == name:
-                return start
-        raise ConfigError(
-            got=f"start '{name}'",
-            expected=f"one of {', '.join(self.starts)}",
-            where="start of the evaluation",
-            next_step="Choose one of these, or add it to `evaluation: starts:` of the scenario's YAML file.",
-        )
+        if name is None:
+            return self.starts[0]
+        advice = "Choose one of these, or add it to `evaluation: starts:` of the scenario's YAML file."
+        return chosen(name, {start: start for start in self.starts}, "start", "start of the evaluation", advice)
 
 
 def default_evaluation(channels: Sequence[str]) -> Evaluation:
-    """What a scenario that says nothing is judged by: the RMSE of every observed channel, over half seconds."""
-    return Evaluation(("windows", "first"), tuple(Metric(f"{name}_rmse", name, "rmse") for name in channels), 0.5)
+    """Metrics of a scenario that names none: the RMSE of every observed channel, over half seconds."""
+    return Evaluation(("windows", "first"), tuple(ErrorMetric(f"{name}_rmse", name, "rmse") for name in channels), 0.5)
 
 
 def parse_evaluation(entry: Mapping[str, Any], channels: Sequence[str], where: str) -> Evaluation:
@@ -120,7 +115,7 @@ def parse_evaluation(entry: Mapping[str, Any], channels: Sequence[str], where: s
         check_fields("metric", described, f"{place}, metric {name}")
         _check_word(described["channel"], channels, f"{place}, metric {name}, channel")
         _check_word(described["statistic"], get_args(Statistic), f"{place}, metric {name}, statistic")
-        metrics.append(Metric(name=name, **described))
+        metrics.append(ErrorMetric(name=name, **described))
     for start in entry["starts"]:
         _check_word(start, get_args(StartName), f"{place}, starts")
     for start, key in (("free_flight", "free_flight"), ("windows", "horizon_s")):

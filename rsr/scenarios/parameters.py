@@ -8,14 +8,14 @@ from typing import Literal
 
 import numpy as np
 
-from rsr.errors import ConfigError, ScenarioError
+from rsr.errors import ScenarioError, chosen
 
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One number of the simulator that real data may tell.
+    """One number of the simulator that recordings may identify.
 
     The unconstrained coordinate is log(value) for `scale="log"` and value / unit_step for `scale="linear"`,
     so that optimisers see comparable steps.
@@ -64,15 +64,9 @@ class ParameterSpace:
         return iter(self.parameters)
 
     def __getitem__(self, name: str) -> Parameter:
-        for parameter in self.parameters:
-            if parameter.name == name:
-                return parameter
-        raise ConfigError(
-            got=f"parameter '{name}'",
-            expected=f"one of {', '.join(self.names)}",
-            where="parameter space",
-            next_step="Correct the name or add the parameter to the scenario's YAML file.",
-        )
+        named = {parameter.name: parameter for parameter in self.parameters}
+        advice = "Correct the name or add the parameter to the scenario's YAML file."
+        return chosen(name, named, "parameter", "parameter space", advice)
 
     @property
     def nominal(self) -> np.ndarray:

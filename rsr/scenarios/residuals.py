@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from rsr.scenarios.plane import wrapped
-from rsr.scenarios.scenario import Kind, Scenario
+from rsr.rotations import wrapped
+from rsr.scenarios.observed import Kind
+from rsr.scenarios.scenario import Scenario
 
 
 def difference(kind: Kind, real: np.ndarray, simulated: np.ndarray) -> np.ndarray:

@@ -3,63 +3,32 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
 
-from rsr.errors import ConfigError
+from rsr.errors import chosen
 from rsr.scenarios.bindings import Binding, refresh_constants
-from rsr.scenarios.collision import Collision
+from rsr.scenarios.collision import CollisionPair
 from rsr.scenarios.metrics import Evaluation
+from rsr.scenarios.observed import Observed, RecordedVelocity
 from rsr.scenarios.parameters import ParameterSpace
-from rsr.scenarios.smoothing import noise_left, smooth
+from rsr.scenarios.smoothing import noise_left, unrest
+from rsr.scenarios.trial_model import without_pictures
 from rsr.sessions import Channel, Episode
 
-Kind = Literal["linear", "angle", "quaternion"]
+if TYPE_CHECKING:
+    from rsr.scenarios.commands import StatedLimits
+    from rsr.scenarios.declared_channels import Commanded, Measured
+    from rsr.scenarios.declared_parameters import TunedParameter
 
-
-@dataclass(frozen=True)
-class Observed:
-    """A channel that reads simulator coordinates, and how precisely the lab measures it.
-
-    Args:
-        qpos: indices into qpos, one a column.
-        dofs: indices into qvel of the same joint coordinates.
-        kind: how differences are taken; "quaternion" ones are rotation vectors in rad.
-        noise: standard deviation of the measurement, in the channel's unit (rad for quaternions).
-        zero_std: how far the sensor's zero differs from episode to episode, standard deviation; 0 if it does not.
-    """
-
-    channel: Channel
-    qpos: tuple[int, ...]
-    dofs: tuple[int, ...]
-    kind: Kind
-    noise: float
-    zero_std: float = 0.0
-
-    @property
-    def tangent_width(self) -> int:
-        """Columns of differences of this channel's values: a quaternion's four differ by a rotation vector's three."""
-        return 3 if self.kind == "quaternion" else self.channel.width
-
-
-@dataclass(frozen=True)
-class RecordedVelocity:
-    """A channel of velocities as the lab computed them. No residual is taken of it.
-
-    Args:
-        dofs: indices into qvel, one a column. Angular velocities of a free joint are in the body's frame, as MuJoCo's.
-        initial: simulations start with these velocities; otherwise they are estimated from positions (`smooth`), which
-            is better wherever the lab's came late or from rough differences.
-    """
-
-    channel: Channel
-    dofs: tuple[int, ...]
-    initial: bool
+LONGEST_WINDOW_S = 0.6
+"""Length of windows where a scenario leaves it open, at most."""
 
 
 @dataclass(frozen=True)
@@ -67,17 +36,23 @@ class Scenario:
     """One robot problem, loaded from YAML and MJCF by `rsr.scenarios.load_scenario`.
 
     Args:
-        history_steps: commands before a window's start that a control delay may reach back to (H).
+        history_steps: commands before a window's start that may still act (H): those that a control delay reaches back
+            to, and before these `settling_steps` of which only actuators with internal state know.
         delay_parameter: index of the parameter that delays commands, if there is one.
         command: the channel whose values are the simulator's `ctrl`; None where nothing is commanded.
         gap_channel: the channel whose RMS error is called *the* gap.
-        window_s, gap_horizon_s: see `window_steps` and `gap_horizon_steps`.
+        window_s: see `window_steps`; None where the scenario leaves it to the fit.
+        gap_horizon_s: see `gap_horizon_steps`.
         repeats_share: the tag that episodes have in common when they repeat one trial. Never split such episodes
             between fitting and judging.
-        shifts: (channel, index of the parameter that says how late it was recorded, in s); see `clocks`.
+        sensor_delays: (channel, index of the parameter that is its delay in s); see `rsr.scenarios.sensors`.
         structure: options of the MJCF that are to be compared, with their values; see `structure`.
-        zero_s: how much of an episode that is judged tells its sensors' zeros, see `zeros`; what follows is judged.
+        bias_window_s: beginning of an episode that its sensors' biases are estimated from; what follows is judged.
         collision: the pair of geoms whose impacts a surrogate may compute.
+        source: what the model was compiled from where that was no file; `mjcf` is then but a name.
+        limits: of motion, as far as the YAML file states them.
+        file: the YAML file that it was loaded from; None where it was made in Python.
+        settling_steps: see `history_steps`; 0 where no actuator has internal state.
     """
 
     name: str
@@ -97,17 +72,105 @@ class Scenario:
     evaluation: Evaluation
     velocities: tuple[RecordedVelocity, ...] = ()
     repeats_share: str | None = None
-    window_s: float = 0.6
+    window_s: float | None = None
     gap_horizon_s: float = 1.0
-    shifts: tuple[tuple[str, int], ...] = ()
-    zero_s: float = 2.0
+    sensor_delays: tuple[tuple[str, int], ...] = ()
+    bias_window_s: float = 2.0
     structure: tuple[tuple[str, tuple[str | int | float, ...]], ...] = ()
-    collision: Collision | None = None
+    collision: CollisionPair | None = None
+    source: mujoco.MjSpec | None = None
+    limits: StatedLimits | None = None
+    file: Path | None = None
+    settling_steps: int = 0
+
+    @classmethod
+    def from_mjcf(
+        cls,
+        mjcf: str | Path | mujoco.MjSpec,
+        *,
+        dt: float,
+        measured: Mapping[str, Measured],
+        tune: Mapping[str, TunedParameter],
+        command: Mapping[str, Commanded] | None = None,
+        name: str | None = None,
+        title: str | None = None,
+        gap_channel: str | None = None,
+        window_s: float | None = None,
+        gap_horizon_s: float | None = None,
+        structure: Mapping[str, Sequence[str | int | float]] | None = None,
+        episode_s: float = 5.0,
+    ) -> Scenario:
+        """Make a scenario in Python; `save` writes the YAML file that says the same.
+
+        Args:
+            mjcf: path of an MJCF or URDF file, or an MjSpec. Give names to what is measured, commanded and tuned.
+            dt: time between two rows of a run, s; a whole number of the model's time steps.
+            measured: channel -> what it shows: `rsr.joints`, `rsr.free_joint_position`, ...
+            tune: parameter -> where it acts: `rsr.scale`, `rsr.absolute`, `rsr.delay`, ...
+            command: the one channel that becomes `ctrl`, made by `rsr.actuators`; none where nothing is commanded.
+            name: by default the file's.
+            title: one line for people; by default the name.
+            gap_channel: whose RMS error is called *the* gap; by default the first measured one.
+            window_s: length of the windows that parameters are fitted on; by default the fit chooses it.
+            gap_horizon_s: how long held-out runs are replayed at a time, 1.0 by default.
+            structure: option -> values to compare, such as {"cone": ["pyramidal", "elliptic"]}; docs/scenarios.md.
+            episode_s: length of a usual run.
+
+        Raises:
+            ScenarioError: the MJCF does not compile, or has no element of a name that is given.
+
+        Examples:
+            >>> arm = rsr.Scenario.from_mjcf(  # doctest: +SKIP
+            ...     "arm.xml", dt=0.01,
+            ...     measured={"q": rsr.joints("shoulder", "elbow", noise=0.002)},
+            ...     command={"u": rsr.actuators("shoulder", "elbow")},
+            ...     tune={"damping": rsr.scale("joint.damping"), "gain": rsr.scale("actuator.kp")},
+            ... )
+        """
+        from rsr.scenarios.building import from_mjcf
+
+        options = {"gap_channel": gap_channel, "window_s": window_s, "gap_horizon_s": gap_horizon_s}
+        options["structure"] = structure and {option: list(values) for option, values in structure.items()}
+        return from_mjcf(mjcf, dt, measured, tune, command, name, title, episode_s, options)
+
+    def save(self, folder: str | Path) -> Path:
+        """Write scenario.yaml, the MJCF and its meshes into a folder; returns the YAML's path, for `load_scenario`.
+
+        Examples:
+            >>> rsr.load_scenario(arm.save("my_arm")).space == arm.space  # doctest: +SKIP
+            True
+        """
+        from rsr.scenarios.saving import save_scenario
+
+        return save_scenario(self, Path(folder))
+
+    def spec(self) -> mujoco.MjSpec:
+        """Copy of the spec that the base model was compiled from, to be changed at will."""
+        return mujoco.MjSpec.from_file(str(self.mjcf)) if self.source is None else self.source.copy()
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the scenario's files: its task, its meshes."""
+        return (self.file or self.mjcf).parent
 
     @property
     def window_steps(self) -> int:
-        """Control steps in a window that parameters are fitted on."""
-        return max(1, round(self.window_s / self.control_dt_s))
+        """Control steps in a window that parameters are fitted on.
+
+        Unless the scenario says otherwise, as long as predictions are judged, and not so long that contact makes a
+        chaos of it. A window contains all shorter ones: its late rows count as little as the model is wrong there.
+        """
+        window_s = self.window_s or min(LONGEST_WINDOW_S, self.gap_horizon_s)
+        return max(1, round(window_s / self.control_dt_s))
+
+    @property
+    def window_reason(self) -> str:
+        """Why windows are that long."""
+        if self.window_s is not None:
+            return "window_s of the scenario"
+        if self.gap_horizon_s <= LONGEST_WINDOW_S:
+            return "gap_horizon_s, over which predictions are judged"
+        return f"{LONGEST_WINDOW_S:g} s, beyond which contact amplifies every error"
 
     @property
     def gap_horizon_steps(self) -> int:
@@ -116,9 +179,11 @@ class Scenario:
 
     @property
     def shift_steps(self) -> int:
-        """Rows that a channel may at most be late or early."""
+        """Rows of the largest sensor delay, or clock offset of either sign, that the bounds allow."""
         bounds = [
-            abs(bound) for _, index in self.shifts for bound in (self.space.lower[index], self.space.upper[index])
+            abs(bound)
+            for _, index in self.sensor_delays
+            for bound in (self.space.lower[index], self.space.upper[index])
         ]
         return int(np.ceil(max(bounds, default=0.0) / self.control_dt_s - 1e-9))
 
@@ -129,15 +194,9 @@ class Scenario:
 
     def observed_channel(self, name: str) -> Observed:
         """The observed channel of this name."""
-        for observed in self.observed:
-            if observed.channel.name == name:
-                return observed
-        raise ConfigError(
-            got=f"channel '{name}'",
-            expected=f"one of {', '.join(observed.channel.name for observed in self.observed)}",
-            where=f"scenario {self.name}",
-            next_step="Name a channel that reads simulator coordinates.",
-        )
+        named = {observed.channel.name: observed for observed in self.observed}
+        advice = "Name a channel that reads simulator coordinates."
+        return chosen(name, named, "channel", f"scenario {self.name}", advice)
 
     def group(self, episode: Episode) -> str:
         """The trial that an episode shows; repeats of one trial have the same."""
@@ -145,31 +204,83 @@ class Scenario:
 
     @property
     def state_size(self) -> int:
-        return self.base_model.nq + self.base_model.nv
+        """Columns n of a row of states: qpos, qvel, activations of actuators, readings of the channels' sensors."""
+        return self.physics_size + len(self._sensor_columns)
+
+    @property
+    def physics_size(self) -> int:
+        """Columns of a row of states that MuJoCo integrates: qpos, qvel and activations."""
+        return self.base_model.nq + self.base_model.nv + self.base_model.na
+
+    @property
+    def delay_steps(self) -> int:
+        """Commands that a control delay may reach back to."""
+        return self.history_steps - self.settling_steps
+
+    @cached_property
+    def _sensor_columns(self) -> list[int]:
+        return [column for observed in self.observed for column in observed.sensor_columns]
 
     @cached_property
     def substeps(self) -> int:
         """Physics steps per control step."""
         return round(self.control_dt_s / self.base_model.opt.timestep)
 
-    def model(self, values: np.ndarray) -> mujoco.MjModel:
-        """Make a model with parameters [P] applied and derived constants refreshed."""
+    def model(self, values: np.ndarray, pictures: bool = False) -> mujoco.MjModel:
+        """Make a model with parameters [P] applied and derived constants refreshed.
+
+        Args:
+            pictures: keep meshes and textures that only cameras see.
+        """
         self.space.check(values)
-        model = copy.copy(self.base_model)
+        model = copy.copy(self.base_model if pictures else self._moving_model)
         for binding in self.bindings:
             binding.apply(model, self.base_model, float(values[binding.parameter]))
         refresh_constants(model)
         return model
 
+    @cached_property
+    def _moving_model(self) -> mujoco.MjModel:
+        return without_pictures(self.base_model, self.spec)
+
     def delay_s(self, values: np.ndarray) -> float:
         return 0.0 if self.delay_parameter is None else float(values[self.delay_parameter])
 
-    def measure(self, states: np.ndarray) -> dict[str, np.ndarray]:
-        """Read the observed channels out of states [..., nq + nv]."""
-        return {observed.channel.name: states[..., list(observed.qpos)] for observed in self.observed}
+    def measure(self, states: np.ndarray, sensordata: np.ndarray | None = None) -> dict[str, np.ndarray]:
+        """Read the observed channels out of states: name -> [..., width].
+
+        Args:
+            states: [..., n] of a `Simulator`; with `sensordata`, qpos and qvel are enough.
+            sensordata: [..., nsensordata] of MuJoCo at these states, instead of the readings in them.
+        """
+        return {
+            observed.channel.name: states[..., list(observed.places)]
+            if sensordata is None or not observed.sensor_columns
+            else sensordata[..., list(observed.sensor_columns)]
+            for observed in self.observed
+        }
+
+    def sensor_columns(self, name: str) -> tuple[int, ...]:
+        """Columns of MuJoCo's `sensordata` that a channel shows; none where it shows coordinates."""
+        return self.observed_channel(name).sensor_columns
+
+    def with_readings(self, physics: np.ndarray, sensordata: np.ndarray) -> np.ndarray:
+        """Rows of states [..., n] of what MuJoCo integrates [..., nq + nv + na] and senses [..., nsensordata]."""
+        return np.concatenate([physics, sensordata[..., self._sensor_columns]], axis=-1)
+
+    @property
+    def has_sensors(self) -> bool:
+        """Whether a channel reads sensors of the MJCF."""
+        return bool(self._sensor_columns)
+
+    @cached_property
+    def home(self) -> tuple[np.ndarray, np.ndarray]:
+        """Pose [nq] and command [nu] of the MJCF's first keyframe; without one its reference pose, and no command."""
+        model = self.base_model
+        return (model.key_qpos[0], model.key_ctrl[0]) if model.nkey else (model.qpos0, np.zeros(model.nu))
 
     def commands(self, episode: Episode) -> np.ndarray:
-        """What was sent in each step, [T, nu]; the last row of a recording repeats an earlier command."""
+        """Commands in force in each step, [T, nu]; the last row of a recording repeats an earlier command."""
         if self.command is None:
             return np.zeros((len(episode) - 1, self.base_model.nu))
         return episode[self.command][:-1]
@@ -184,21 +295,26 @@ class Scenario:
         return commands[np.clip(wanted, 0, len(commands) - 1)]
 
     def states(self, episode: Episode) -> np.ndarray:
-        """States [T + 1, nq + nv] of a recording, freed of measurement noise as far as a few rows allow (`smooth`).
+        """States [T + 1, n] of a recording, freed of measurement noise as far as a few rows allow (`smooth`).
 
-        Coordinates that no channel observes keep the MJCF's reference value.
+        Coordinates that no channel observes keep the MJCF's reference value. Activations are 0: simulators settle them
+        by the commands before a window.
         """
-        model = self.base_model
-        qpos = np.tile(model.qpos0, (len(episode), 1))
-        noise = np.ones(model.nv)
-        for observed in self.observed:
-            qpos[:, list(observed.qpos)] = episode[observed.channel.name]
-            noise[list(observed.dofs)] = observed.noise
-        qpos, qvel = smooth(model, episode.time_s, qpos, noise)
-        for velocity in self.velocities:
-            if velocity.initial:
-                qvel[:, list(velocity.dofs)] = episode[velocity.channel.name]
-        return np.concatenate([qpos, qvel], axis=1)
+        from rsr.scenarios.recorded_states import smoothed_states
+
+        return smoothed_states(self, episode)
+
+    def recorded_state(self, episode: Episode, row: int) -> np.ndarray:
+        """State [n] of one row as recorded: positions not smoothed, and recorded velocities if there are any."""
+        from rsr.scenarios.recorded_states import recorded_state
+
+        return recorded_state(self, episode, row)
+
+    def unrest(self, episode: Episode) -> np.ndarray:
+        """How little [T + 1] the state estimated for each row can be trusted: above 1, it is near an impact or kink."""
+        from rsr.scenarios.recorded_states import recorded_positions
+
+        return unrest(self.base_model, episode.time_s, *recorded_positions(self, episode))
 
     @cached_property
     def start_std(self) -> np.ndarray:
@@ -207,21 +323,3 @@ class Scenario:
         for observed in self.observed:
             noise[list(observed.dofs)] = observed.noise
         return noise_left(noise, self.control_dt_s)
-
-    def recorded_state(self, episode: Episode, row: int) -> np.ndarray:
-        """State [nq + nv] of one row as recorded: positions not smoothed, and recorded velocities if there are any."""
-        state = self.states(episode)[row] if self._estimates_velocities else np.zeros(self.state_size)
-        qpos = state[: self.base_model.nq]
-        qpos[:] = self.base_model.qpos0
-        for observed in self.observed:
-            qpos[list(observed.qpos)] = episode[observed.channel.name][row]
-        mujoco.mj_normalizeQuat(self.base_model, qpos)
-        for velocity in self.velocities:
-            state[self.base_model.nq + np.array(velocity.dofs)] = episode[velocity.channel.name][row]
-        return state
-
-    @cached_property
-    def _estimates_velocities(self) -> bool:
-        """True where some velocity that matters was not recorded."""
-        moving = {dof for observed in self.observed for dof in observed.dofs}
-        return not moving <= {dof for velocity in self.velocities for dof in velocity.dofs}

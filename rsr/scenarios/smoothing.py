@@ -35,9 +35,7 @@ def smooth(
     total = len(time_s)
     shift, qvel = np.zeros((total, model.nv)), _neighbour_difference(model, time_s, qpos)
     for rows in _widths(time_s):
-        window = np.clip(np.arange(total) - rows // 2, 0, total - rows)[:, None] + np.arange(rows)
-        elapsed_s = time_s[window] - time_s[:, None]
-        moved = _moved(model, qpos, window)
+        elapsed_s, moved = _surroundings(model, time_s, qpos, rows)
         for order in range(min(2, rows - 2), -1, -1):
             coefficients, misfit = _fit(elapsed_s, moved, order)
             allowed = misfit <= np.square(noise) * chdtri(rows - order - 1, _REJECTED)
@@ -49,6 +47,18 @@ def smooth(
     return smoothed, qvel
 
 
+def unrest(model: mujoco.MjModel, time_s: np.ndarray, qpos: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """How far [N] each row's surroundings are from a parabola: above 1, noise alone hardly explains it.
+
+    An impact or a kink lies within the rows that `smooth` uses, so the velocity it estimates there is wrong.
+    """
+    rows = min(_ROWS, len(time_s))
+    if rows < 4:  # a parabola passes through three rows whatever they are
+        return np.zeros(len(time_s))
+    _, misfit = _fit(*_surroundings(model, time_s, qpos, rows), order=2)
+    return (misfit / (np.square(noise) * chdtri(rows - 3, _REJECTED))).max(axis=1)
+
+
 def noise_left(noise: np.ndarray, step_s: float) -> np.ndarray:
     """How wrong `smooth` leaves positions and then velocities [2 nv], standard deviations.
 
@@ -57,6 +67,20 @@ def noise_left(noise: np.ndarray, step_s: float) -> np.ndarray:
     """
     rows = max(_ROWS, _wide(step_s))
     return np.concatenate([noise, noise / (step_s * np.sqrt(rows * (rows**2 - 1) / 12.0))])
+
+
+def one_sided_rows(step_s: float) -> int:
+    """How many rows at either end of a recording have rows to one side only: there, velocities are worse."""
+    return max(_ROWS, _wide(step_s)) // 2
+
+
+def _surroundings(
+    model: mujoco.MjModel, time_s: np.ndarray, qpos: np.ndarray, rows: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Times [N, rows] of the rows nearest to each row, and how far [N, rows, nv] they are from it."""
+    total = len(time_s)
+    window = np.clip(np.arange(total) - rows // 2, 0, total - rows)[:, None] + np.arange(rows)
+    return time_s[window] - time_s[:, None], _moved(model, qpos, window)
 
 
 def _moved(model: mujoco.MjModel, qpos: np.ndarray, window: np.ndarray) -> np.ndarray:

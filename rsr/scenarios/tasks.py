@@ -1,14 +1,21 @@
-"""Which scenarios come with a task for a policy, and which task."""
+"""The task of a scenario: `TASK` in the file task.py beside its YAML file."""
 
 from __future__ import annotations
 
-from rsr.errors import ConfigError
-from rsr.scenarios.push_cube.task import TASK as PUSH_CUBE
-from rsr.scenarios.push_t.task import TASK as PUSH_T
-from rsr.scenarios.pushing import Task
-from rsr.scenarios.scenario import Scenario
+from dataclasses import replace
+from pathlib import Path
 
-_TASKS = {task.name: task for task in (PUSH_CUBE, PUSH_T)}
+from rsr.errors import ConfigError, ScenarioError
+from rsr.scenarios.finding import TASK_FILE
+from rsr.scenarios.python_beside import load_function
+from rsr.scenarios.scenario import Scenario
+from rsr.scenarios.state_columns import default_states
+from rsr.scenarios.task import Task
+
+
+def has_task(scenario: Scenario) -> bool:
+    """True where a policy can be trained in the scenario."""
+    return (scenario.folder / TASK_FILE).is_file()
 
 
 def task_of(scenario: Scenario) -> Task:
@@ -16,17 +23,27 @@ def task_of(scenario: Scenario) -> Task:
 
     Raises:
         ConfigError: the scenario can be calibrated, but there is nothing to learn in it.
+        ScenarioError: task.py raises, or has no `TASK` that is one.
     """
-    return task_named(scenario.name)
-
-
-def task_named(name: str) -> Task:
-    """The task of the scenario of this name; see `task_of`."""
-    if name not in _TASKS:
+    if not has_task(scenario):
         raise ConfigError(
-            got=f"scenario {name}, which has no task to learn",
-            expected=f"one of {', '.join(_TASKS)}",
+            got=f"scenario {scenario.name}, which has no task to learn",
+            expected=f"a {TASK_FILE} beside its YAML file, with a `TASK`",
             where="training",
-            next_step="Choose one of these; the others can be calibrated (`rsr calibrate`), not yet trained in.",
+            next_step="Write one (docs/scenarios.md), or go round the loop without a policy: without it, the scenario "
+            "can be calibrated (`rsr calibrate`).",
         )
-    return _TASKS[name]
+    task = _loaded(scenario.folder, scenario.name)
+    return task if task.states.names else replace(task, states=default_states(scenario, task))
+
+
+def _loaded(folder: Path, name: str) -> Task:
+    task = load_function(folder, f"{TASK_FILE}:TASK", f"task of {name}")
+    if not isinstance(task, Task):
+        raise ScenarioError(
+            got=f"a {type(task).__name__}",
+            expected="a `rsr.Task`",
+            where=f"{TASK_FILE}: TASK",
+            next_step="See docs/scenarios.md for what a task says.",
+        )
+    return replace(task, name=name)

@@ -2,23 +2,21 @@
 
 Recordings are the one thing that cannot be computed again, so they are append-only, written whole or not at all,
 and every file carries a checksum. On disk they are LeRobotDataset v3.0 (read and written with pyarrow alone).
-Imports nothing of `rsr` but `errors`, `files` and `progress`; every other room may import this one.
+Imports nothing of `rsr` but `errors`, `files`, `outside`, `progress` and `rotations`; every other room may import it.
 Recordings of others: `rsr.sessions.importers` reads their files, `rsr.sessions.public` fetches them; for others,
-`rsr.sessions.exporters` writes theirs. What is wrong with a recording: `rsr.sessions.inspection`; with its clocks:
-`rsr.sessions.clocks`, `frames` and `alignment`.
+`rsr.sessions.exporters` writes theirs. What is wrong with a recording: `rsr.sessions.checks.inspection`; with its
+clocks: `rsr.sessions.clocks.estimate`, `frames` and `alignment`.
 
     folder = write_session(Path("data"), session)      # data/push_cube/session-001
     session = read_session(folder)
     check_session(session, scenario.channels)
 """
 
-from rsr.sessions.checks import check_session, find_problems
-from rsr.sessions.model import Card, Channel, Episode, Session, Stamp
+from rsr.sessions.checks.problems import check_session, find_problems
+from rsr.sessions.model import Card, Channel, Episode, Session, Stamp, join_sessions
 from rsr.sessions.storage import (
-    SessionList,
     is_session,
     is_session_name,
-    list_sessions,
     read_session,
     recover_session,
     write_session,
@@ -29,13 +27,12 @@ __all__ = [
     "Channel",
     "Episode",
     "Session",
-    "SessionList",
     "Stamp",
     "check_session",
     "find_problems",
     "is_session",
     "is_session_name",
-    "list_sessions",
+    "join_sessions",
     "read_session",
     "recover_session",
     "write_session",

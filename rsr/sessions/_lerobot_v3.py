@@ -7,14 +7,14 @@ Everything is in one data file, one row group an episode. Channels are float64: 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rsr.sessions.model import Card, Channel, Episode, Session
+from rsr.outside import parse_json, short
+from rsr.sessions.model import Card, Channel, Episode, Session, stretches
 
 CARD_FILE = "meta/rsr_card.json"
 CHECKSUM_FILE = "meta/rsr_checksums.json"
@@ -33,6 +33,7 @@ _INDEX_DTYPES = {"timestamp": "float32"} | dict.fromkeys(
     ("frame_index", "episode_index", "index", "task_index"), "int64"
 )
 _QUANTILES = (0.01, 0.10, 0.50, 0.90, 0.99)
+_LARGEST_UNFOLDED = 480 << 20
 _STATS = ("min", "max", "mean", "std", "count", *(f"q{100 * quantile:02.0f}" for quantile in _QUANTILES))
 
 
@@ -71,33 +72,61 @@ def decode_card(content: bytes) -> tuple[Card, tuple[Channel, ...], tuple[dict[s
 
     Raises ValueError, KeyError or TypeError where they are damaged.
     """
-    document = json.loads(content)
+    document = parse_json(content)
     if document["format"] != _CARD_FORMAT:
-        raise ValueError(f"format {document['format']!r} instead of {_CARD_FORMAT!r}")
+        raise ValueError(f"format {short(document['format'])} instead of {_CARD_FORMAT!r}")
     channels = []
     for described in document["channels"]:
         described.pop("feature")
         channels.append(Channel(**described | {"columns": tuple(described["columns"])}))
-    return Card(**document["card"]), tuple(channels), tuple(document.get(_TAGS, ()))
+    card = Card(**document["card"])
+    _check_types(card, channels)
+    return card, tuple(channels), tuple(dict(tags) for tags in document.get(_TAGS, ()))
+
+
+def _check_types(card: Card, channels: list[Channel]) -> None:
+    """Raise TypeError where the card has other things than words and numbers in their places."""
+    words = [value for each in channels for value in (*each.columns, *vars(each).values()) if value is not each.columns]
+    words += [value for value in (card.reality, card.notes, card.robot, card.operator, card.recorded_at) if value]
+    numbers = [card.control_dt_s, *card.gains.values(), *card.limits.values()]
+    for kind, values in ((str, words), (int | float, numbers)):
+        wrong = next((value for value in values if not isinstance(value, kind)), None)
+        if wrong is not None:
+            raise TypeError(f"{short(wrong)} in the card")
+    if not card.control_dt_s > 0:
+        raise ValueError(f"control_dt_s {card.control_dt_s:g}")
 
 
 def decode_data(
     content: bytes, channels: tuple[Channel, ...], tags: tuple[dict[str, str], ...] = ()
 ) -> tuple[Episode, ...]:
     """Read the episodes; raises pyarrow's errors, ValueError or KeyError where the file is damaged."""
-    table = pq.ParquetFile(pa.BufferReader(content)).read()
+    file = pq.ParquetFile(pa.BufferReader(content))
+    _check_claims(file.metadata, len(content))
+    table = file.read(columns=[_TIME, "episode_index", *(feature_name(channel) for channel in channels)])
     columns = {channel.name: _to_numpy(table[feature_name(channel)], channel.width) for channel in channels}
     time_s = _to_numpy(table[_TIME], 1)[:, 0]
     index = table["episode_index"].to_numpy()
-    places = tuple(_runs(index))
+    if not len(index):
+        raise ValueError("no rows")
+    places = stretches(np.diff(index) != 0)
     return tuple(
         Episode(int(index[rows.start]), time_s[rows], {name: values[rows] for name, values in columns.items()}, words)
         for rows, words in zip(places, tags or [{} for _ in places], strict=True)
     )
 
 
+def _check_claims(metadata: Any, size: int) -> None:
+    """Refuse what is small on disk and would fill the memory; numbers of a real recording hardly get smaller."""
+    groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
+    columns = [group.column(index) for group in groups for index in range(group.num_columns)]
+    claimed = max(sum(column.num_values * 8 for column in columns), sum(c.total_uncompressed_size for c in columns))
+    if claimed > max(_LARGEST_UNFOLDED, 8 * size):
+        raise ValueError(f"{claimed} bytes in a file of {size}")
+
+
 def summary(session: Session) -> dict[str, Any]:
-    """What the dataset's description tells of its content: whoever changes one of the two forgets the other."""
+    """Facts of the content in the dataset's description: whoever changes one of the two forgets the other."""
     info = _info(session, [len(episode) for episode in session.episodes])
     return {aspect: info[aspect] for aspect in ("robot_type", "total_episodes", "total_frames", "fps", "features")}
 
@@ -139,13 +168,6 @@ def _to_numpy(column: pa.ChunkedArray, width: int) -> np.ndarray:
     if len(flat) != len(column) * width:
         raise ValueError(f"{len(flat) / max(len(column), 1):g} columns where the card says {width}")
     return np.array(flat.to_numpy(zero_copy_only=False), float).reshape(len(column), width)
-
-
-def _runs(index: np.ndarray) -> Iterator[slice]:
-    """Find the rows [start, stop) of each episode."""
-    edges = np.flatnonzero(np.diff(index)) + 1
-    for start, stop in zip([0, *edges], [*edges, len(index)], strict=True):
-        yield slice(int(start), int(stop))
 
 
 def _parquet(table: pa.Table, lengths: list[int]) -> bytes:

@@ -17,7 +17,7 @@ import numpy as np
 
 from rsr.errors import SessionError
 from rsr.files import DAMAGED, read_arrays, read_json, sync_folder, write_arrays, write_json
-from rsr.sessions.checks import check_shapes
+from rsr.sessions.checks.problems import check_shapes
 from rsr.sessions.model import Card, Channel, Episode, Session
 from rsr.sessions.storage import write_session
 
@@ -87,13 +87,13 @@ class Journal:
         self.episodes.append(replace(episode, index=len(self.episodes)))
 
     def note(self, words: str) -> None:
-        """Keep a sentence for the card: what happened that no episode tells."""
+        """Keep a sentence for the card: an event that no episode shows."""
         self.notes.append(words)
         write_json(self.folder / _NOTES, self.notes)
         sync_folder(self.folder)
 
     def session(self, summary: str = "") -> Session:
-        """What was recorded so far; the card's notes end with the journal's and a summary."""
+        """Session of the episodes recorded so far; the card's notes end with the journal's and a summary."""
         notes = " ".join(filter(None, (self.card.notes, *self.notes, summary)))
         return Session(replace(self.card, notes=notes), self.channels, tuple(self.episodes))
 

@@ -1,9 +1,10 @@
-"""What one visit to the lab recorded: channels, episodes, a card. Frozen, in memory, free of files."""
+"""One visit to the lab: channels, episodes, a card. Frozen, in memory, free of files."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -35,6 +36,11 @@ class Channel:
     @property
     def width(self) -> int:
         return len(self.columns)
+
+    @property
+    def is_quaternion(self) -> bool:
+        """True if its columns are w, x, y, z, with or without a common prefix."""
+        return self.width == 4 and "".join(column[-1:] for column in self.columns) == "wxyz"
 
 
 @dataclass(frozen=True)
@@ -85,3 +91,16 @@ class Session:
 
     def channel(self, name: str) -> Channel:
         return next(channel for channel in self.channels if channel.name == name)
+
+
+def join_sessions(sessions: Sequence[Session]) -> Session:
+    """Join all episodes in one session, numbered on from session to session, as in a calibration's evidence."""
+    episodes = [episode for session in sessions for episode in session.episodes]
+    numbered = tuple(replace(episode, index=index) for index, episode in enumerate(episodes))
+    return replace(sessions[0], episodes=numbered)
+
+
+def stretches(breaks: np.ndarray) -> list[slice]:
+    """Divide N rows where a break [N - 1] lies between two of them."""
+    edges = [0, *(np.flatnonzero(breaks) + 1).tolist(), len(breaks) + 1]
+    return [slice(start, stop) for start, stop in pairwise(edges)]

@@ -1,23 +1,28 @@
 """Real recordings that research groups publish: where they are, under which licence, and how they become a session.
 
-Files come from GitHub at a pinned commit. Each is compared with the checksum that git itself keeps of it, and with
-ours where one is known; what is already there and matches is not fetched again.
+Files come from GitHub at a pinned commit, by https alone and within bounds of size and time. Each is compared with the
+checksum that git itself keeps of it, and with ours where one is known; what is already there and matches is not fetched
+again.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
+import itertools
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import urlsplit
 
-from rsr.errors import ConfigError, SessionError
+from rsr.errors import SessionError, chosen
 from rsr.files import write_bytes
+from rsr.outside import parse_json, short
 from rsr.progress import Advance, ignore
 from rsr.sessions.importers import read_contactnets, read_double_pendulum
 from rsr.sessions.model import Session
@@ -25,7 +30,10 @@ from rsr.sessions.storage import write_session
 
 GITHUB_API = "https://api.github.com"
 _AT_ONCE = 8
-_TIMEOUT_S = 30
+_SILENCE_S, _TIMEOUT_S = 30, 300
+"""How long an answer may say nothing, and how long it may take."""
+_LARGEST_FILE = 64 << 20
+_MOST_FILES, _DEEPEST = 10_000, 8
 
 
 @dataclass(frozen=True)
@@ -106,47 +114,47 @@ def get_data(
 
 def public_data(name: str) -> PublicData:
     """Look a set up by its name."""
-    if name not in PUBLIC_DATA:
-        raise ConfigError(
-            got=f"'{name}'",
-            expected=f"one of {', '.join(PUBLIC_DATA)}",
-            where="published recordings",
-            next_step="Choose one of these; for a set of your own, write it with `rsr.sessions.write_session`.",
-        )
-    return PUBLIC_DATA[name]
+    own = "Choose one of these; for a set of your own, write it with `rsr.sessions.write_session`."
+    return chosen(name, PUBLIC_DATA, "published set", "published recordings", own)
 
 
 def fetch(data: PublicData, folder: Path, advance: Advance = ignore, api: str = GITHUB_API) -> Path:
     """Download a set's files to a folder; called again, it continues where it was interrupted."""
-    commit = _get_json(data, f"{api}/repos/{data.repository}/commits/{data.commit}")["sha"]
-    listed = list(_list(data, api, commit, data.folder))
+    try:
+        commit = str(_get_json(data, api, f"{api}/repos/{data.repository}/commits/{data.commit}")["sha"])
+        listed = list(itertools.islice(_list(data, api, commit, data.folder), _MOST_FILES))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise _problem(
+            data, f"an answer that cannot be understood ({type(error).__name__})", "GitHub's list"
+        ) from error
     if not listed:
         raise _problem(data, f"no {data.suffix} files in {data.folder}", "the recordings")
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        jobs = [pool.submit(_fetch_file, data, folder, entry) for entry in listed]
+        jobs = [pool.submit(_fetch_file, data, api, folder, entry) for entry in listed]
         for done, job in enumerate(jobs, 1):
             job.result()
             advance(done / len(jobs), f"{done} of {len(jobs)} files")
     return folder
 
 
-def _list(data: PublicData, api: str, commit: str, path: str) -> Iterator[dict[str, Any]]:
+def _list(data: PublicData, api: str, commit: str, path: str, depth: int = 0) -> Iterator[dict[str, str]]:
     """Find the recordings in a folder of the repository, and in the folders in it."""
-    for entry in _get_json(data, f"{api}/repos/{data.repository}/contents/{path}?ref={commit}"):
-        if entry["type"] == "dir":
-            yield from _list(data, api, commit, entry["path"])
-        elif entry["name"].endswith(data.suffix):
-            yield entry
+    for entry in _get_json(data, api, f"{api}/repos/{data.repository}/contents/{path}?ref={commit}"):
+        if entry["type"] == "dir" and depth < _DEEPEST:
+            yield from _list(data, api, commit, entry["path"], depth + 1)
+        elif entry["type"] == "file" and entry["name"].endswith(data.suffix):
+            yield {key: str(entry[key]) for key in ("path", "sha", "download_url")}
 
 
-def _fetch_file(data: PublicData, folder: Path, entry: Mapping[str, Any]) -> None:
-    relative = PurePosixPath(entry["path"]).relative_to(data.folder)
-    if ".." in relative.parts:
+def _fetch_file(data: PublicData, api: str, folder: Path, entry: Mapping[str, str]) -> None:
+    place = PurePosixPath(entry["path"])
+    if not place.is_relative_to(data.folder) or ".." in place.parts:
         raise _problem(data, f"a file outside its folder: {entry['path']}", f"files in {data.folder}")
+    relative = place.relative_to(data.folder)
     path = folder / relative
     if path.is_file() and _git_sum(path.read_bytes()) == entry["sha"]:
         return
-    content = _get(data, entry["download_url"])
+    content = _get(data, api, entry["download_url"])
     known = data.sha256.get(str(relative))
     if _git_sum(content) != entry["sha"] or (known and hashlib.sha256(content).hexdigest() != known):
         raise _problem(data, f"{entry['path']}, with bytes that do not match their checksum", "the published file")
@@ -158,25 +166,55 @@ def _git_sum(content: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
-def _get_json(data: PublicData, url: str) -> Any:
-    content = _get(data, url)
+def _get_json(data: PublicData, api: str, url: str) -> Any:
+    content = _get(data, api, url)
     try:
-        return json.loads(content)
+        return parse_json(content)
     except ValueError as error:
         raise _problem(data, f"an answer from {url} that is no JSON", "GitHub's list of files") from error
 
 
-def _get(data: PublicData, url: str) -> bytes:
+def _get(data: PublicData, api: str, url: str) -> bytes:
+    _check_url(data, api, url)
     request = urllib.request.Request(url, headers={"User-Agent": "rsr"})
     try:
-        with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as answer:
-            return answer.read()
+        with urllib.request.build_opener(_Redirects(data, api)).open(request, timeout=_SILENCE_S) as answer:
+            return _read(data, url, answer)
     except urllib.error.HTTPError as error:
         with error:
             raise _problem(data, f"answer {error.code} ({error.reason}) from {url}", "the published files") from error
-    except OSError as error:
+    except (OSError, HTTPException) as error:
         reason = getattr(error, "reason", error)
         raise _problem(data, f"no connection to {url.split('/')[2]} ({reason})", "a network") from error
+
+
+def _read(data: PublicData, url: str, answer: Any) -> bytes:
+    """Read an answer piece by piece: neither its size nor its pace is ours."""
+    content, until_s = bytearray(), time.monotonic() + _TIMEOUT_S
+    while piece := answer.read1(1 << 16):
+        content += piece
+        if len(content) > _LARGEST_FILE or time.monotonic() > until_s:
+            got = f"an answer from {url} of more than {_LARGEST_FILE >> 20} MB or {_TIMEOUT_S} s"
+            raise _problem(data, got, "the published file")
+    return bytes(content)
+
+
+def _check_url(data: PublicData, api: str, url: str) -> None:
+    """Refuse what is not fetched by https, or from the very server that the caller named."""
+    wanted, named = urlsplit(url), urlsplit(api)
+    if wanted.scheme != "https" and (wanted.scheme, wanted.netloc) != (named.scheme, named.netloc):
+        raise _problem(data, f"the address {short(url)}", "an https address")
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follow an answer that leads elsewhere only by https."""
+
+    def __init__(self, data: PublicData, api: str) -> None:
+        self._data, self._api = data, api
+
+    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
+        _check_url(self._data, self._api, newurl)
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
 def _problem(data: PublicData, got: str, expected: str) -> SessionError:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -17,28 +15,18 @@ import pyarrow as pa
 
 from rsr.errors import SessionError, WorkspaceError
 from rsr.files import cannot_write, sync_folder, write_bytes
+from rsr.outside import LARGEST_DOCUMENT, hash_bounded, inside, parse_json, read_bounded, short
 from rsr.sessions._lerobot_v3 import CARD_FILE, CHECKSUM_FILE, DATA_FILE, decode_card, decode_data, encode, to_json
-from rsr.sessions.checks import check_shapes
+from rsr.sessions.checks.problems import check_shapes
 from rsr.sessions.model import Session
 
 _UNFINISHED = ".part"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+_LARGEST, _LARGEST_CARD = 1 << 30, 64 << 20
+"""Bytes of one file that is read or compared with its checksum; of the card, which may tag many episodes."""
 
 
-@dataclass(frozen=True)
-class SessionList:
-    """What `list_sessions` found. One damaged session never hides the others.
-
-    Args:
-        readable: folders whose files are all there and match their checksums, sorted.
-        damaged: folder -> the error that reading it raises.
-    """
-
-    readable: tuple[Path, ...]
-    damaged: Mapping[Path, SessionError]
-
-
-def write_session(root: Path, session: Session, beside: Mapping[str, bytes | Path] | None = None) -> Path:
+def write_session(root: Path | str, session: Session, beside: Mapping[str, bytes | Path] | None = None) -> Path:
     """Store a session in the LeRobotDataset v3.0 layout and return its folder `root/<scenario>/<session>`.
 
     The files are written to a hidden folder beside it, synced, then renamed, so that no crash leaves half a session
@@ -51,6 +39,10 @@ def write_session(root: Path, session: Session, beside: Mapping[str, bytes | Pat
     Raises:
         SessionError: another recording has this name, or the arrays do not fit their channels.
         WorkspaceError: the disk is full or the folder cannot be written.
+
+    Examples:
+        >>> write_session("data", session)  # doctest: +SKIP
+        PosixPath('data/push_cube/session-001')
     """
     _check_names(session)
     check_shapes(session)
@@ -63,7 +55,7 @@ def write_session(root: Path, session: Session, beside: Mapping[str, bytes | Pat
     return folder
 
 
-def read_session(folder: Path, verify: bool = True) -> Session:
+def read_session(folder: Path | str, verify: bool = True) -> Session:
     """Read a stored session.
 
     Args:
@@ -72,6 +64,11 @@ def read_session(folder: Path, verify: bool = True) -> Session:
 
     Raises:
         SessionError: a file is missing or damaged (the error names it), or the folder is half-written.
+
+    Examples:
+        >>> session = read_session("data/push_cube/session-001")  # doctest: +SKIP
+        >>> session.episodes[0]["joint_position"].shape  # doctest: +SKIP
+        (61, 6)
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -79,9 +76,10 @@ def read_session(folder: Path, verify: bool = True) -> Session:
     if verify:
         _check_finished(folder)
         _check_sums(folder)
-    with _reading(folder / CARD_FILE) as content:
+    with _reading(folder, CARD_FILE, _LARGEST_CARD) as content:
         card, channels, tags = decode_card(content)
-    with _reading(folder / DATA_FILE) as content:
+        _check_readable(card.scenario, card.session, *(channel.name for channel in channels))
+    with _reading(folder, DATA_FILE) as content:
         episodes = decode_data(content, channels, tags)
     return Session(card, channels, episodes)
 
@@ -91,30 +89,22 @@ def is_session(folder: Path) -> bool:
     return (folder / CARD_FILE).is_file()
 
 
-def list_sessions(root: Path, scenario: str | None = None) -> SessionList:
-    """Find the sessions under `root`, reading and verifying each; of one scenario, or of all."""
-    readable, damaged = [], {}
-    for folder in sorted(Path(root).glob(f"{scenario or '*'}/*")):
-        hidden = folder.name.startswith(".") and folder.suffix != _UNFINISHED
-        if hidden or folder.parent.name.startswith(".") or not folder.is_dir():
-            continue
-        try:
-            read_session(folder)
-            readable.append(folder)
-        except SessionError as error:
-            damaged[folder] = error
-    return SessionList(tuple(readable), damaged)
-
-
-def is_session_name(name: str) -> bool:
+def is_session_name(name: object) -> bool:
     """Whether a session may be called so: letters, digits, '_' and '-'."""
-    return _NAME.fullmatch(name) is not None
+    return isinstance(name, str) and _NAME.fullmatch(name) is not None
 
 
 def recover_session(folder: Path) -> Path:
     """Finish a half-written session, if the crash came after its data and its card were written."""
     session = read_session(folder, verify=False)
     return write_session(Path(folder).parent.parent, session)  # which also removes the half-written folder
+
+
+def _check_readable(*names: object) -> None:
+    """Names become paths, and a scenario's is looked up: one that `write_session` refuses was not written by it."""
+    for name in names:
+        if not is_session_name(name):
+            raise ValueError(f"the name {short(name)}")
 
 
 def _check_names(session: Session) -> None:
@@ -227,31 +217,53 @@ def _check_finished(folder: Path) -> None:
 
 
 def _check_sums(folder: Path) -> None:
-    with _reading(folder / CHECKSUM_FILE) as content:
-        expected = dict(json.loads(content)["files"])
+    with _reading(folder, CHECKSUM_FILE, LARGEST_DOCUMENT) as content:
+        expected = dict(parse_json(content)["files"])
     for name in (DATA_FILE, CARD_FILE):
         expected.setdefault(name, "")
-    for name, checksum in expected.items():
-        with _reading(folder / name) as content:
-            if hashlib.sha256(content).hexdigest() != checksum:
-                raise _damaged(folder / name, "bytes that do not match their checksum")
+    files = dict.fromkeys(_listed(folder, name) for name in expected)
+    if len(files) < len(expected):
+        raise _damaged(folder / CHECKSUM_FILE, "a file that is listed under two names")
+    for file, checksum in zip(files, expected.values(), strict=True):
+        with _damage_of(file):
+            if hash_bounded(file, _LARGEST) != checksum:
+                raise _damaged(file, "bytes that do not match their checksum")
+
+
+def _listed(folder: Path, name: str) -> Path:
+    """A file that the session's own list names; one that leads elsewhere is never opened."""
+    try:
+        return inside(folder, name)
+    except FileNotFoundError as error:
+        raise _damaged(folder / name, "no such file") from error
+    except (OSError, ValueError) as error:
+        got = f"content that cannot be read ({error}, though {CHECKSUM_FILE} lists it)"
+        raise _damaged(Path(f"{folder}/{name}"), got) from error
 
 
 @contextmanager
-def _reading(path: Path) -> Iterator[bytes]:
+def _reading(folder: Path, name: str, most: int = _LARGEST) -> Iterator[bytes]:
     """Yield a file's bytes; whatever goes wrong with them in the block is damage of that file."""
+    with _damage_of(folder / name):
+        yield read_bounded(inside(folder, name), most)
+
+
+@contextmanager
+def _damage_of(path: Path) -> Iterator[None]:
+    """Say of which file it is damage that reading it fails."""
     try:
-        yield path.read_bytes()
+        yield
     except FileNotFoundError as error:
         raise _damaged(path, "no such file") from error
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException) as error:
-        raise _damaged(path, f"content that cannot be read ({type(error).__name__}: {error})") from error
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, MemoryError, pa.ArrowException) as error:
+        words = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        raise _damaged(path, f"content that cannot be read ({words})") from error
 
 
 def _damaged(path: Path, got: str) -> SessionError:
     return SessionError(
-        got=got,
+        got=got[:400],
         expected="a session as it was written",
-        where=str(path),
+        where=str(path)[:500],
         next_step="Restore it (`dvc checkout`, or a copy) or leave this session out; other sessions are not affected.",
     )

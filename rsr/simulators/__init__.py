@@ -1,18 +1,19 @@
 """Simulators behind one contract: states and commands in, states out, batched. May import sessions and scenarios."""
 
-from rsr.simulators.contract import Simulator
-from rsr.simulators.delay import delay_weights, delayed
-from rsr.simulators.mujoco import MujocoSimulator
-from rsr.simulators.putting_right import estimate_zeros, put_right
+from rsr.simulators.mujoco import MujocoSimulator, Simulator, delay_weights, delayed
 from rsr.simulators.recordings import evaluate_recording, unseen_episodes
+from rsr.simulators.sensor_correction import correct_sensors, estimate_biases
+from rsr.simulators.unstable import listen
+
+listen()  # before anything is simulated
 
 __all__ = [
     "MujocoSimulator",
     "Simulator",
+    "correct_sensors",
     "delay_weights",
     "delayed",
-    "estimate_zeros",
+    "estimate_biases",
     "evaluate_recording",
-    "put_right",
     "unseen_episodes",
 ]

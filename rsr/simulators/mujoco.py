@@ -1,13 +1,78 @@
-"""C MuJoCo behind the `Simulator` contract: whole batches in one threaded `mujoco.rollout` call."""
+"""The contract of every simulator: states and commands in, states out, batched."""
 
 from __future__ import annotations
+
+from typing import Protocol
 
 import mujoco
 import numpy as np
 from mujoco import rollout as mujoco_rollout
 
 from rsr.scenarios import Scenario
-from rsr.simulators.delay import delay_weights, delayed
+from rsr.scenarios.activations import settled
+
+
+class Simulator(Protocol):
+    """Rolls recorded or imagined commands forward. Deterministic: equal inputs give equal outputs."""
+
+    def rollout(self, states: np.ndarray, actions: np.ndarray, params: np.ndarray) -> np.ndarray:
+        """Simulate B windows of T control steps.
+
+        Args:
+            states: [B, n], start of each window: qpos, qvel, activations of actuators and readings of sensors
+                (`Scenario.state_size`). Of these, simulations begin with qpos and qvel.
+            actions: [B, H + T, nu], commands (for position-controlled arms: joint setpoints), each held for one
+                control step. The first H (`scenario.history_steps`) were in force *before* the window begins,
+                oldest first; a control delay reaches back to them, and actuators with internal state begin with what
+                they left.
+            params: [P] for all windows, or [B, P]; physical units, order of `scenario.space`.
+
+        Returns:
+            [B, T + 1, n]; row 0 is `states`. Sensors read the state at the end of a control step under the command
+            that was in force until then.
+        """
+        ...
+
+
+# A control delay as weights: the share of each physics step in which each past command is in force.
+
+
+def delay_weights(delay_s: float, control_dt_s: float, substeps: int, history: int) -> np.ndarray:
+    """Weights [substeps, history + 1]; column i belongs to the command sent i control steps ago.
+
+    Each physics step gets the time average of the delayed, held command over that step, so that the weights (and
+    with them every simulated trajectory) change continuously with the delay.
+    """
+    # Edges of the physics steps in control steps, shifted back by the delay: command time.
+    edges = np.linspace(0.0, 1.0, substeps + 1) - delay_s / control_dt_s
+    weights = np.zeros((substeps, history + 1))
+    for age in range(history + 1):
+        # The command sent `age` steps ago was in force over [-age, -age + 1) control steps from now.
+        low, high = (0.0 - age, 1.0 - age)
+        # Length of the intersection of [edge, next edge] and [low, high], per physics step of length 1 / substeps.
+        overlap = np.minimum(edges[1:], high) - np.maximum(edges[:-1], low)
+        weights[:, age] = np.maximum(overlap, 0.0) * substeps
+    # Beyond the recorded history the oldest command holds: rows sum to one, whatever the delay.
+    weights[:, history] += 1.0 - weights.sum(axis=1)
+    return weights
+
+
+def delayed(commands: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Turn commands [B, H + T, nu] into controls [B, T * substeps, nu] at physics rate.
+
+    Args:
+        weights: [B or 1, substeps, H + 1], from `delay_weights`.
+    """
+    batch, total, width = commands.shape
+    substeps, ages = weights.shape[1:]
+    steps = total - ages + 1
+    # newest command first: [B, T, H + 1, nu]
+    stacked = np.stack([commands[:, ages - 1 - age : ages - 1 - age + steps] for age in range(ages)], axis=2)
+    controls = np.einsum("bsa,btan->btsn", np.broadcast_to(weights, (batch, substeps, ages)), stacked)
+    return controls.reshape(batch, steps * substeps, width)
+
+
+# C MuJoCo behind the `Simulator` contract: whole batches in one threaded `mujoco.rollout` call.
 
 
 class MujocoSimulator:
@@ -21,6 +86,7 @@ class MujocoSimulator:
     def __init__(self, scenario: Scenario, threads: int = 2) -> None:
         self.scenario = scenario
         self._pool = mujoco_rollout.Rollout(nthread=threads)
+        # One MjData for each thread, as `mujoco.rollout` asks for.
         self._data = [mujoco.MjData(scenario.base_model) for _ in range(max(1, threads))]
         self._full = mujoco.mj_stateSize(scenario.base_model, mujoco.mjtState.mjSTATE_FULLPHYSICS)
 
@@ -36,23 +102,53 @@ class MujocoSimulator:
     def rollout(self, states: np.ndarray, actions: np.ndarray, params: np.ndarray) -> np.ndarray:
         """See `Simulator.rollout`. Windows that share a row of `params` share a model."""
         batch = len(states)
+        # Compiling a model's constants costs more than a short window, so equal parameters share one.
         params = np.broadcast_to(np.atleast_2d(params), (batch, len(self.scenario.space)))
         unique, which = np.unique(params, axis=0, return_inverse=True)
-        models = [self.scenario.model(values) for values in unique]
+        compiled = [self.scenario.model(values) for values in unique]
+        models = [compiled[i] for i in which.ravel()]
         weights = np.stack([self._delay_weights(values) for values in unique])[which.ravel()]
-        controls = delayed(actions, weights)
-        after = self.advance([models[i] for i in which.ravel()], states, controls)
-        substeps = self.scenario.substeps
-        return np.concatenate([states[:, None], after[:, substeps - 1 :: substeps]], axis=1)
+        controls = delayed(actions[:, self.scenario.settling_steps :], weights)
+        begun = states[:, : self.scenario.physics_size]
+        if self.scenario.settling_steps:
+            begun = self._with_activations(models, begun, actions, weights)
+        # Physics steps run at the timestep; one row in `substeps` is a control step's end.
+        ends = slice(self.scenario.substeps - 1, None, self.scenario.substeps)
+        after = self.advance(models, begun, controls)[:, ends]
+        if self.scenario.has_sensors:
+            after = self.scenario.with_readings(after, self._sensed(models, after, controls[:, ends]))
+        return np.concatenate([states[:, None], after], axis=1)
+
+    def _with_activations(
+        self, models: list[mujoco.MjModel], states: np.ndarray, actions: np.ndarray, weights: np.ndarray
+    ) -> np.ndarray:
+        """States with the activations that the commands before the window leave."""
+        before = actions[:, : self.scenario.history_steps]
+        # A delay reaches back beyond the oldest command known: it held.
+        padded = np.concatenate([np.repeat(before[:, :1], self.scenario.delay_steps, axis=1), before], axis=1)
+        activations = settled(models, delayed(padded, weights))
+        return np.concatenate([states[:, : -activations.shape[1]], activations], axis=1)
+
+    def _sensed(self, models: list[mujoco.MjModel], states: np.ndarray, controls: np.ndarray) -> np.ndarray:
+        """Sensor data [B, T, nsensordata] at states [B, T, nq + nv + na] under controls [B, T, nu]."""
+        batch, steps = states.shape[:2]
+        # MuJoCo senses before it steps: a step from each row, whose end nobody needs, reads the sensors there.
+        initial = self._full_states(states.reshape(batch * steps, -1))
+        repeated = [model for model in models for _ in range(steps)]
+        _, sensed = self._pool.rollout(repeated, self._data, initial, controls.reshape(batch * steps, 1, -1))
+        return sensed[:, 0].reshape(batch, steps, -1)
 
     def advance(self, models: list[mujoco.MjModel], states: np.ndarray, controls: np.ndarray) -> np.ndarray:
-        """Integrate controls [B, N, nu] from states [B, nq + nv]; returns [B, N, nq + nv]."""
+        """Integrate controls [B, N, nu] from states [B, nq + nv + na]; returns [B, N, nq + nv + na]."""
+        trajectory, _ = self._pool.rollout(models, self._data, self._full_states(states), controls)
+        return trajectory[:, :, 1 : 1 + self.scenario.physics_size]
+
+    def _full_states(self, states: np.ndarray) -> np.ndarray:
+        # FULLPHYSICS is time, qpos, qvel, activations and plugin states (none); windows begin at time 0.
         initial = np.zeros((len(states), self._full))
-        size = self.scenario.state_size
-        initial[:, 1 : 1 + size] = states
-        trajectory, _ = self._pool.rollout(models, self._data, initial, controls)
-        return trajectory[:, :, 1 : 1 + size]
+        initial[:, 1 : 1 + self.scenario.physics_size] = states
+        return initial
 
     def _delay_weights(self, values: np.ndarray) -> np.ndarray:
         scenario = self.scenario
-        return delay_weights(scenario.delay_s(values), scenario.control_dt_s, scenario.substeps, scenario.history_steps)
+        return delay_weights(scenario.delay_s(values), scenario.control_dt_s, scenario.substeps, scenario.delay_steps)

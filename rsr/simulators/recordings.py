@@ -1,4 +1,4 @@
-"""How well a simulator with given parameters predicts a recording, in the figures its scenario is judged by."""
+"""Prediction error of a simulator on a recording, in the metrics of its scenario."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from rsr.errors import SessionError
 from rsr.scenarios import Scenario, difference
 from rsr.scenarios.starts import Start, starts_of
 from rsr.sessions import Episode, Session
-from rsr.simulators.contract import Simulator
-from rsr.simulators.mujoco import MujocoSimulator
-from rsr.simulators.putting_right import put_right
+from rsr.simulators.mujoco import MujocoSimulator, Simulator
+from rsr.simulators.sensor_correction import correct_sensors
 
 UNSTABLE = 1e3
-"""What a prediction that is no longer finite is charged, in the channel's unit."""
+"""Error charged to a prediction that is no longer finite, in the channel's unit."""
 
 
 def evaluate_recording(
@@ -33,14 +32,14 @@ def evaluate_recording(
     Args:
         params: [P] in physical units, or names and values; names left out keep their nominal value.
         start: one of `scenario.evaluation.starts`; the first of them by default.
-        episodes: indices of the episodes to judge by; all by default. Leave out those that were fitted, with their
+        episodes: indices of the episodes to compare with; all by default. Leave out those that were fitted, with their
             repeats (`unseen_episodes`).
         simulator: C MuJoCo by default.
-        as_recorded: trust the sensors: all of the recording is judged, with the zeros and the clocks it has. By default
-            it is put right first, with these parameters (`put_right`).
+        as_recorded: compare with all of the recording, its sensor biases and delays included. By default sensors are
+            corrected first, with these parameters (`correct_sensors`).
 
     Returns:
-        The scenario's metrics by name, and `start`, `episodes` (how many were judged), `trials` (how many different
+        The scenario's metrics by name, and `start`, `episodes` (how many were compared), `trials` (how many different
         ones), `skipped` (indices of episodes that do not allow this start), `per_episode` (index -> metric -> value).
 
     Example:
@@ -54,21 +53,21 @@ def evaluate_recording(
     name = scenario.evaluation.start(start)
     chosen = session.episodes if episodes is None else tuple(session.episodes[index] for index in episodes)
     if not as_recorded:
-        chosen = tuple(put_right(scenario, simulator, chosen, values))
+        chosen = tuple(correct_sensors(scenario, simulator, chosen, values))
     begun = {episode.index: starts_of(scenario, episode, name) for episode in chosen}
-    judged = [episode for episode in chosen if begun[episode.index]]
-    if not judged:
+    compared = [episode for episode in chosen if begun[episode.index]]
+    if not compared:
         raise SessionError(
             got=f"no episode that allows the start '{name}', of {len(chosen)}",
             expected="at least one",
             where=f"session '{session.card.session}'",
             next_step=f"Choose another start: {', '.join(scenario.evaluation.starts)}; or record longer episodes.",
         )
-    rollouts = [(episode, start) for episode in judged for start in begun[episode.index]]
-    errors = _by_episode(judged, rollouts, predict(scenario, rollouts, values, simulator), scenario)
-    groups = [scenario.group(episode) for episode in judged]
+    rollouts = [(episode, start) for episode in compared for start in begun[episode.index]]
+    errors = _by_episode(compared, rollouts, predict(scenario, rollouts, values, simulator), scenario)
+    groups = [scenario.group(episode) for episode in compared]
     figures = {
-        metric.name: metric.total([errors[episode.index][metric.channel] for episode in judged], groups)
+        metric.name: metric.total([errors[episode.index][metric.channel] for episode in compared], groups)
         for metric in scenario.evaluation.metrics
     }
     each = {
@@ -77,7 +76,7 @@ def evaluate_recording(
     }
     return figures | {
         "start": name,
-        "episodes": len(judged),
+        "episodes": len(compared),
         "trials": len(set(groups)),
         "skipped": [episode.index for episode in chosen if not begun[episode.index]],
         "per_episode": each,
@@ -85,7 +84,7 @@ def evaluate_recording(
 
 
 def unseen_episodes(scenario: Scenario, session: Session, fitted: Sequence[int]) -> tuple[int, ...]:
-    """Indices of the episodes that neither were fitted nor repeat a trial that was."""
+    """List the episodes that neither were fitted nor repeat a trial that was, by index."""
     seen = {scenario.group(session.episodes[index]) for index in fitted}
     return tuple(episode.index for episode in session.episodes if scenario.group(episode) not in seen)
 
@@ -97,6 +96,7 @@ def predict(
     simulator: Simulator,
 ) -> list[np.ndarray]:
     """Simulate each start with the recorded commands: states [steps + 1, nq + nv], the first the start itself."""
+    # One batch needs one length: shorter rollouts are cut after it, which costs less than several batches.
     longest = max(start.steps for _, start in rollouts)
     states = simulator.rollout(
         np.array([start.state for _, start in rollouts]),
@@ -107,15 +107,15 @@ def predict(
 
 
 def _by_episode(
-    judged: Sequence[Episode],
+    compared: Sequence[Episode],
     rollouts: Sequence[tuple[Episode, Start]],
     predicted: Sequence[np.ndarray],
     scenario: Scenario,
 ) -> dict[int, dict[str, list[np.ndarray]]]:
-    """Errors of the channels that metrics speak of: episode index -> channel -> one array [T, C] a rollout."""
+    """Compute errors of the channels that metrics use: episode index -> channel -> one array [T, C] a rollout."""
     channels = {metric.channel for metric in scenario.evaluation.metrics}
     errors: dict[int, dict[str, list[np.ndarray]]] = {
-        episode.index: {channel: [] for channel in channels} for episode in judged
+        episode.index: {channel: [] for channel in channels} for episode in compared
     }
     for (episode, start), states in zip(rollouts, predicted, strict=True):
         measured = scenario.measure(states)

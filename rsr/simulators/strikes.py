@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import mujoco
 import numpy as np
 from mujoco.batch import Batch
 
-from rsr.scenarios.plane import rotated, wrapped
-from rsr.scenarios.pushing.pose import yaw_of
-from rsr.scenarios.strike import PARAMETERS, Definition, Shape, Strikes, scene_xml
+from rsr.rotations import rotated, wrapped, yaw_of
+from rsr.scenarios.built_in.strike import PARAMETERS, Definition, Shape, Strikes, scene_xml
 
 _BLOCK_XY, _BLOCK_TURN = slice(0, 2), 5
 _RAIL_VELOCITY = 6
@@ -18,7 +17,7 @@ _RAIL_VELOCITY = 6
 
 @dataclass(frozen=True)
 class Impacts:
-    """What strikes did to the block, in its frame at the moment of impact.
+    """Outcomes of strikes, in the block's frame at the moment of impact.
 
     Args:
         after: [N, 3], velocity (m/s, m/s, rad/s) at the first time step without force.
@@ -73,6 +72,7 @@ class Collider:
     def _place(self, strikes: Strikes, params: np.ndarray, phase: np.ndarray) -> np.ndarray:
         """Write initial states and parameters; returns the block's position [N, 2] in the world."""
         count, definition = len(strikes), self.definition
+        # One to two steps before contact, by the phase: nothing is stepped on the way there.
         gap_m = strikes.speed_m_s * np.cos(strikes.angle_rad) * definition.timestep_s * (1 + phase)
         reach = strikes.normal * (definition.nose_radius_m + gap_m)[:, None]
         position = rotated(reach - strikes.point_m, strikes.yaw_rad)
@@ -83,6 +83,7 @@ class Collider:
         qpos[:count, 3], qpos[:count, 6] = np.cos(strikes.yaw_rad / 2), np.sin(strikes.yaw_rad / 2)
         batch.bind("qvel")[:count, _RAIL_VELOCITY] = strikes.speed_m_s
         batch.bind("qfrc_applied")[:count, _RAIL_VELOCITY] = -definition.striker_mass_kg * definition.braking_m_s2
+        # Both tangential directions; a pair has five coefficients, and condim 3 reads the first two.
         self._friction[:count, self._hit, :2] = params[:, :1]
         self._friction[:count, self._ground, :2] = params[:, 1:2]
         self._solref[:count, self._hit, 1], self._solref[:count, self._ground, 1] = params[:, 2], params[:, 3]
@@ -103,6 +104,7 @@ class Collider:
             over = ~pressed & np.isfinite(touched_s[going])
             parted_s[going[over]] = step * step_s
             state[going[over]] = np.hstack([qpos[going[over]], qvel[going[over]]])
+            # Most are over after ten of sixty milliseconds: stepping only the others is three times as fast.
             going = going[~over]
             if len(going) == 0:
                 break
@@ -132,3 +134,70 @@ def set_parameters(model: mujoco.MjModel, params: np.ndarray) -> None:
         index = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_PAIR, name)
         if index >= 0:
             model.pair_friction[index, :2], model.pair_solref[index, 1] = friction, ratio
+
+
+# Strikes in MuJoCo from first contact to rest.
+
+_COARSE_STEP_S = 0.002
+_LONGEST_S = 6.0
+_CHECK_EVERY = 20
+_REST_M2_S2, _REST_RADIUS_M = 9e-6, 0.03
+
+
+class FastRollout:
+    """Strikes at MuJoCo's best: no approach, fine steps for the impact alone, coarse ones for the slide, batched."""
+
+    def __init__(
+        self,
+        shape: Shape,
+        params: np.ndarray,
+        at_once: int = 64,
+        threads: int = 0,
+        definition: Definition | None = None,
+    ) -> None:
+        self._params = params
+        self._collide = Collider(shape, definition, at_once=at_once, threads=threads)
+        self._slide = Slide(shape, params, at_once, threads)
+
+    def __call__(self, strikes: Strikes) -> np.ndarray:
+        impacts = self._collide(strikes, np.tile(self._params, (len(strikes), 1)))
+        slid = self._slide(impacts.after, impacts.moved[:, 2])
+        return impacts.moved + slid
+
+
+class Slide:
+    """Blocks that slide to rest in MuJoCo, with coarse steps.
+
+    The damping ratio of the ground is one here: smaller ones are unstable at this step, and a slide hardly feels it.
+    """
+
+    def __init__(self, shape: Shape, params: np.ndarray, at_once: int = 64, threads: int = 0) -> None:
+        definition = replace(Definition(), timestep_s=_COARSE_STEP_S)
+        model = mujoco.MjModel.from_xml_string(scene_xml(shape, definition, striker=False))
+        set_parameters(model, np.array([params[0], params[1], params[2], 1.0]))
+        self._batch, self._at_once = Batch(model, at_once, threads), at_once
+        self._height_m = float(SettledHeights(shape, Definition())(1.0))
+
+    def __call__(self, velocity: np.ndarray, yaw_rad: np.ndarray | float = 0.0) -> np.ndarray:
+        """Displacement and turn [N, 3] from velocities [N, 3] (m/s, m/s, rad/s) on; first turned by `yaw_rad`."""
+        yaw = np.broadcast_to(yaw_rad, len(velocity))
+        rows = [slice(first, first + self._at_once) for first in range(0, len(velocity), self._at_once)]
+        return np.concatenate([self._some(velocity[part], yaw[part]) for part in rows])
+
+    def _some(self, velocity: np.ndarray, yaw: np.ndarray) -> np.ndarray:
+        batch, count = self._batch, len(velocity)
+        batch.state[:count] = 0
+        qpos, qvel = batch.bind("qpos"), batch.bind("qvel")
+        qpos[:count, 2], qpos[:count, 3], qpos[:count, 6] = self._height_m, np.cos(yaw / 2), np.sin(yaw / 2)
+        qvel[:count, :2], qvel[:count, 5] = velocity[:, :2], velocity[:, 2]
+        going = np.arange(count, dtype=np.int32)
+        for _ in range(int(_LONGEST_S / _COARSE_STEP_S / _CHECK_EVERY)):
+            batch.step(ids=going, nstep=_CHECK_EVERY)
+            going = going[~at_rest(qvel[going])]
+            if len(going) == 0:
+                break
+        return np.column_stack([qpos[:count, :2], wrapped(yaw_of(qpos[:count, 3:7]) - yaw)])
+
+
+def at_rest(qvel: np.ndarray) -> np.ndarray:
+    return qvel[:, 0] ** 2 + qvel[:, 1] ** 2 + (_REST_RADIUS_M * qvel[:, 5]) ** 2 < _REST_M2_S2

@@ -8,9 +8,9 @@ from functools import cache
 import numpy as np
 
 from rsr.calibration import Calibration, Estimate, start_calibration
-from rsr.policies import World, tool_plane
-from rsr.scenarios.push_cube import task
-from rsr.scenarios.pushing import kinematics
+from rsr.environments import World
+from rsr.scenarios.built_in.push_cube import task
+from rsr.scenarios.built_in.pushing import kinematics, tool_plane
 from rsr.sessions import Card, Episode, Session
 from tests.push_samples import push_cube
 
@@ -59,7 +59,7 @@ def recording(
         for step in range(steps):
             states.append(world.states.copy())
             world.step(prodder.act(world.observation(), step))
-            sent.append(world.setpoint.copy())
+            sent.append(world.command.copy())
         states.append(world.states.copy())
     return session_of(np.stack(states, axis=1), np.stack([*sent, sent[-1]], axis=1), noise, rng)
 
@@ -105,5 +105,5 @@ def session_of(states: np.ndarray, sent: np.ndarray, noise: float, rng: np.rando
         )
         for i in range(len(states))
     )
-    card = Card("session-001", scenario.name, "twin", simulated=True, control_dt_s=scenario.control_dt_s)
+    card = Card("session-001", scenario.name, "stand_in", simulated=True, control_dt_s=scenario.control_dt_s)
     return Session(card, scenario.channels, episodes)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rsr.calibration import Effort, bootstrap, calibrator, start_prior
-from rsr.calibration.bootstrap import refits
-from rsr.calibration.loss import Loss
-from rsr.calibration.windows import choose, cut
+from rsr.calibration import Effort, calibrator, start_prior
+from rsr.calibration.problem.loss import Loss
+from rsr.calibration.problem.windows import choose, cut
+from rsr.calibration.uncertainty import bootstrap
+from rsr.calibration.uncertainty.bootstrap import refits
 from rsr.config import TuneConfig
 from rsr.progress import ignore
 from rsr.simulators import MujocoSimulator
@@ -32,10 +33,11 @@ def test_refits_scatter_around_the_point_and_repeat(loss):
     lower, upper = loss.bounds.T
     assert ((found >= lower - 1e-9) & (found <= upper + 1e-9)).all()
     delay = push_cube().space.names.index("control_delay")
-    assert np.abs(found[:, delay] - point[delay]).max() < 0.2, "well known whatever is drawn"
+    assert np.abs(found[:, delay] - point[delay]).max() < 0.2, "well identified whatever is drawn"
     assert (found.std(axis=0) > 0).all()
 
 
+@pytest.mark.slow
 def test_bootstrap_widens_and_is_stored():
     settings = TuneConfig(method="cmaes", fit_episodes=6, bootstrap=2)
     effort = Effort(budget=24, window_steps=6, max_windows=8)
@@ -51,7 +53,7 @@ def test_bootstrap_widens_and_is_stored():
     np.testing.assert_array_equal(plain.vector(), checked.vector())
 
 
-def test_disagreement_is_said():
+def test_disagreement_is_warned_of():
     said = bootstrap.warnings({"mass": 2.0, "friction": 1.1}, {"mass": 0.5, "friction": -4.0})
     assert said == [
         "mass: refits to resampled episodes scatter 2.0 times wider than the interval said, which was widened to them. "

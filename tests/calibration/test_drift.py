@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from rsr.calibration.drift import MARGIN, find_drift
+from rsr.calibration.checks.drift import MARGIN, find_drift
 from rsr.errors import CalibrationError
 from tests.calibration.recordings import calibrated, recording
 from tests.push_samples import push_cube
 
-JUDGES = recording(seed=1).episodes
+REFERENCE = recording(seed=1).episodes
 
 
 def check(**options):
-    return find_drift(push_cube(), calibrated(), JUDGES, recording(**options).episodes, seed=0)
+    return find_drift(push_cube(), calibrated(), REFERENCE, recording(**options).episodes, seed=0)
 
 
 @pytest.mark.parametrize("seed", range(2, 8))
@@ -37,4 +37,4 @@ def test_the_same_episodes_give_the_same_answer():
 
 def test_one_episode_is_not_enough():
     with pytest.raises(CalibrationError, match="got 12 episodes .* and 1 new ones; expected at least 2 of each"):
-        find_drift(push_cube(), calibrated(), JUDGES, JUDGES[:1], seed=0)
+        find_drift(push_cube(), calibrated(), REFERENCE, REFERENCE[:1], seed=0)

@@ -1,23 +1,29 @@
-"""Verdicts and intervals: what counts as known."""
+"""Verdicts and intervals: when a parameter counts as identified."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.special import stdtrit
 
-from rsr.calibration import together
-from rsr.calibration.identifiability import (
+from rsr.calibration.checks.survival import _carried_by_one, doubt_warnings
+from rsr.calibration.checks.unknown import at_prior_where_unknown
+from rsr.calibration.search.refine import Linearisation
+from rsr.calibration.uncertainty.identifiability import (
     IDENTIFIED_SHRINKAGE,
-    INFLATION,
-    PRIOR_DOUBT,
+    PRIOR_INFLATION,
+    STD_INFLATION,
     Posterior,
-    at_bound,
+    at_bound_warnings,
+    correlation_warnings,
+    doubted,
     estimates,
-    ignorance,
     posterior,
+    prior_only,
     verdict,
     widened,
 )
-from rsr.calibration.refine import Slope
+from rsr.scenarios import ParameterSpace
 from tests.push_samples import push_cube
 
 FRICTION = push_cube().space["table_friction"]
@@ -33,7 +39,7 @@ DELAY = push_cube().space["control_delay"]
         (0.1, 1.1, "not identifiable"),
         (0.0201, 0.1, "at bound"),
         (1.49, 0.9, "at bound"),
-        (0.0201, 1.1, "not identifiable"),
+        (0.0201, 1.1, "at bound"),  # first of all, whatever the data say
     ],
 )
 def test_verdict_of_a_logarithmic_parameter(value, left, expected):
@@ -50,7 +56,7 @@ def test_verdict_of_a_linear_parameter():
 
 def test_ignorance_is_the_prior():
     space = push_cube().space
-    found = ignorance(space, space.prior_std)
+    found = prior_only(space, space.prior_std)
     judged = estimates(space, space.nominal, found)
     assert {each.verdict for each in judged.values()} == {"not identifiable"}
     friction = judged["table_friction"]
@@ -79,12 +85,15 @@ class Linear:
 
     def __init__(self, sensitivities: np.ndarray, misfits: np.ndarray, episode: np.ndarray) -> None:
         self.scenario = push_cube()
-        self.windows = type("Owners", (), {"episode": episode})
+        self.windows = type("Episodes", (), {"episode": episode})
         self.prior = type("Prior", (), {"std": push_cube().space.prior_std})
-        self.slope = Slope(np.zeros(7), misfits, sensitivities)
+        self.slope = Linearisation(np.zeros(7), misfits, sensitivities)
 
     def misfits(self, points: np.ndarray) -> np.ndarray:
         return (self.slope.misfits + self.slope.sensitivities @ points[0])[None]
+
+    def __call__(self, points: np.ndarray) -> np.ndarray:
+        return np.array([0.5 * np.square(self.misfits(each[None])).sum() + 0.5 * each @ each for each in points])
 
 
 def linear(strength: float, correlated: bool = False, episodes: int = 400) -> Linear:
@@ -93,49 +102,53 @@ def linear(strength: float, correlated: bool = False, episodes: int = 400) -> Li
     if correlated:
         sensitivities[:] = sensitivities[:, :1]
     shape = (episodes, 1) if correlated else (episodes, 20)
-    misfits = np.broadcast_to(rng.normal(size=shape), (episodes, 20))
+    misfits = np.broadcast_to(rng.normal(size=shape), (episodes, 20)).copy()
     return Linear(sensitivities, misfits, np.arange(episodes))
 
 
-def test_sandwich_is_gauss_newton_where_residuals_are_independent():
+def test_covariance_is_gauss_newton_where_residuals_are_independent():
     case = linear(strength=1.0)
     found = posterior(case, np.zeros(7), case.slope, np.zeros(7))
     expected = np.sqrt(np.diag(np.linalg.inv(case.slope.precision))) * push_cube().space.prior_std
-    np.testing.assert_allclose(np.sqrt(np.diag(found.covariance)), INFLATION * expected, rtol=0.15)
+    np.testing.assert_allclose(np.sqrt(np.diag(found.covariance)), STD_INFLATION * expected, rtol=0.15)
     assert found.degrees == 399
 
 
 def unbalanced(rng: np.random.Generator) -> Linear:
-    """Twelve episodes, some of which tell much more of a parameter than others; the model errs in each its own way."""
+    """Twelve episodes, some of which are far more informative than others; the model errs in each its own way."""
     sensitivities = 30.0 * np.exp(rng.normal(size=(12, 1, 7))) * rng.normal(size=(12, 30, 7))
     wrong = np.einsum("erp,ep->er", sensitivities, 0.15 / 30.0 * rng.normal(size=(12, 7)))
     return Linear(sensitivities, rng.normal(size=(12, 30)) + wrong, np.arange(12))
 
 
-def test_intervals_hold_where_a_few_episodes_tell_most():
-    """95 % intervals, not widened yet; the sandwich of gradients alone would hold 72 % of the truths: zeros."""
+def test_intervals_hold_where_a_few_episodes_dominate():
+    """95 % intervals, not widened yet; the sandwich of gradients alone would hold 72 % of the truths: biases."""
     rng, inside = np.random.default_rng(0), []
     for _ in range(200):
         case = unbalanced(rng)
         point = case.slope.step()
-        std = np.sqrt(np.diag(posterior(case, point, case.slope, np.zeros(7)).covariance)) / INFLATION / case.prior.std
+        std = (
+            np.sqrt(np.diag(posterior(case, point, case.slope, np.zeros(7)).covariance))
+            / STD_INFLATION
+            / case.prior.std
+        )
         inside.append(np.abs(point) < stdtrit(11, 0.975) * std)
     assert 0.85 < np.mean(inside) < 0.97
 
 
-def test_sandwich_sees_that_rows_repeat_each_other():
-    """Twenty copies of one row are one witness: Gauss-Newton would be sqrt(20) too narrow."""
+def test_covariance_grows_with_correlated_rows():
+    """Twenty copies of one row are one observation: Gauss-Newton would be sqrt(20) too narrow."""
     case = linear(strength=1.0, correlated=True)
     found = posterior(case, np.zeros(7), case.slope, np.zeros(7))
     naive = np.sqrt(np.diag(np.linalg.inv(case.slope.precision))) * push_cube().space.prior_std
-    np.testing.assert_allclose(np.sqrt(np.diag(found.covariance)) / naive, INFLATION * np.sqrt(20), rtol=0.15)
+    np.testing.assert_allclose(np.sqrt(np.diag(found.covariance)) / naive, STD_INFLATION * np.sqrt(20), rtol=0.15)
 
 
-def test_without_information_the_prior_remains_and_is_doubted():
+def test_without_information_the_prior_remains_inflated():
     case = linear(strength=0.0)
     found = posterior(case, np.zeros(7), case.slope, np.zeros(7))
     np.testing.assert_allclose(np.sqrt(np.diag(found.covariance)), push_cube().space.prior_std)
-    np.testing.assert_allclose(found.data_std, INFLATION * PRIOR_DOUBT * push_cube().space.prior_std)
+    np.testing.assert_allclose(found.data_std, STD_INFLATION * PRIOR_INFLATION * push_cube().space.prior_std)
 
 
 def test_warnings_name_the_remedy():
@@ -145,26 +158,26 @@ def test_warnings_name_the_remedy():
     values = space.vector({"table_friction": 0.1, "control_delay": 0.08})
     found = Posterior(covariance, 0.5 * space.prior_std, 20)
     judged = estimates(space, values, found)
-    assert at_bound(judged) == [
+    assert at_bound_warnings(judged) == [
         "contact_softness ended at its bound (0.02 s): the truth may lie beyond. Widen the bound in the scenario if "
         "that is physical, or look for an effect that the model lacks."
     ]
-    assert together.warnings(push_cube(), covariance, judged) == [
-        "joint_damping and actuator_gain move together (correlation 0.99, along +joint_damping +actuator_gain): these "
-        "recordings fix their combination, not each. Record steps of the unloaded arm: frequency tells stiffness, "
-        "decay tells damping."
+    assert correlation_warnings(push_cube(), covariance, judged) == [
+        "joint_damping and actuator_gain are correlated (0.99, along +joint_damping +actuator_gain): these "
+        "recordings determine a combination, not each. Record steps of the unloaded arm: frequency gives stiffness, "
+        "decay gives damping."
     ]
 
 
-def test_three_that_move_together_are_one_warning():
+def test_three_correlated_parameters_are_one_warning():
     space = push_cube().space
     covariance = np.eye(7)
     for first, second in ((0, 2), (2, 5), (0, 5)):
         covariance[first, second] = covariance[second, first] = 0.95
     found = Posterior(covariance * 0.25, 0.5 * space.prior_std, 20)
-    (warning,) = together.warnings(push_cube(), found.covariance, estimates(space, space.nominal, found))
-    assert warning.startswith("table_friction, cube_mass and control_delay move together (correlation 0.95")
-    assert warning.endswith("Record a free slide, which tells friction without the mass, or weigh the body.")
+    (warning,) = correlation_warnings(push_cube(), found.covariance, estimates(space, space.nominal, found))
+    assert warning.startswith("table_friction, cube_mass and control_delay are correlated (0.95")
+    assert warning.endswith("Record a free slide, which depends on friction but not on mass, or weigh the body.")
 
 
 def test_widening_keeps_correlations_and_never_narrows():
@@ -173,3 +186,60 @@ def test_widening_keeps_correlations_and_never_narrows():
     np.testing.assert_allclose(np.diag(found.covariance), [0.04, 0.04])
     np.testing.assert_allclose(found.covariance[0, 1] / 0.04, 0.015 / 0.02)
     np.testing.assert_allclose(found.data_std, [0.3, 0.2])
+
+
+def test_seventeen_correlated_parameters_are_named_by_three_in_two_lines():
+    """A warning of 17 names "move together" told nobody what to do."""
+    names = tuple(f"quite_a_long_parameter_name_{i}" for i in range(17))
+    space = ParameterSpace(tuple(replace(FRICTION, name=name) for name in names))
+    scenario = replace(push_cube(), space=space, bindings=(), delay_parameter=None)
+    weights = np.linspace(0.85, 1.0, 17)
+    covariance = 0.25 * (0.05 * np.eye(17) + np.outer(weights, weights))
+    judged = estimates(space, space.nominal, Posterior(covariance, 0.5 * space.prior_std, 20))
+    (warning,) = correlation_warnings(scenario, covariance, judged)
+    assert warning.count("quite_a_long") == 6, "three names, and their signs"
+    assert ", with 14 more)" in warning
+    assert warning.endswith("Measure one of them, or record motions in which they act separately.")
+    short = warning.replace("quite_a_long_parameter_name", "com")
+    assert len(short) < 240, "two lines of a terminal"
+
+
+def test_what_did_not_survive_a_check_is_weak():
+    space = push_cube().space
+    judged = estimates(space, space.nominal, Posterior(np.eye(7) * 1e-4, np.full(7, 0.01), 20))
+    assert judged["cube_mass"].verdict == "identified"
+    found = doubted(judged, {"cube_mass": "without episode 3 it leaves its interval", "control_delay": "no"})
+    assert found["cube_mass"] == replace(judged["cube_mass"], verdict="weak")
+    assert found["table_friction"] == judged["table_friction"]
+    assert doubt_warnings({"cube_mass": "without episode 3 it leaves its interval"}) == [
+        "cube_mass is weak though its interval is narrow: without episode 3 it leaves its interval."
+    ]
+
+
+def test_one_episode_that_carries_a_parameter_alone_is_named():
+    rng = np.random.default_rng(0)
+    sensitivities = 30.0 * rng.normal(size=(12, 30, 7))
+    sensitivities[:, :, 4] = 0.0
+    sensitivities[5, :, 4] = 30.0 * rng.normal(size=30)  # only this one tells the fifth parameter
+    misfits = rng.normal(size=(12, 30))
+    misfits[7] += 12.0 * sensitivities[7, :, 0] / 30.0  # and this one disagrees with all others on the first
+    case = Linear(sensitivities, misfits, np.arange(12))
+    narrow = Posterior(np.diag(np.square(0.01 * case.prior.std)), np.full(7, 0.05), 11)
+    found = _carried_by_one(case, np.zeros(7), case.slope, narrow)
+    names = push_cube().space.names
+    assert found[names[4]] == "without episode 5 the others do not determine it"
+    assert found[names[0]] == "without episode 7 it leaves its interval"
+    assert names[2] not in found
+
+
+def test_a_parameter_that_the_data_do_not_know_has_the_priors_value():
+    point, space = np.full(7, 0.5), push_cube().space
+    data_std = np.where(np.arange(7) == 3, 2.0, 0.1) * space.prior_std
+    for strength, expected in ((1e-4, 0.0), (5.0, 0.5)):  # where the loss says otherwise, it stays
+        case = linear(strength=1.0)
+        case.slope.sensitivities[..., 3] = strength
+        case.slope.misfits[:] -= case.slope.sensitivities @ point
+        case.bounds = np.tile([-9.0, 9.0], (7, 1))
+        moved = at_prior_where_unknown(case, point, case.slope, Posterior(np.eye(7), data_std, 20))
+        assert moved[3] == expected
+        np.testing.assert_allclose(np.delete(moved, 3), 0.5, atol=1e-3)

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from rsr.calibration import Prior, start_prior
-from rsr.calibration.differences import jacobian
-from rsr.calibration.loss import ROBUST_SCALES, Loss, channel_scales, robust
-from rsr.calibration.refine import linearise, refine
-from rsr.calibration.windows import Windows
+from rsr.calibration.problem.loss import Loss, robust
+from rsr.calibration.problem.model_error import ROBUST_SCALES, assumed_scales
+from rsr.calibration.problem.sensitivity import jacobian
+from rsr.calibration.problem.windows import Windows
+from rsr.calibration.search.refine import linearise, refine
 from rsr.progress import ignore
 from rsr.simulators import MujocoSimulator
 from tests.calibration.recordings import TRUTH
@@ -95,7 +96,7 @@ def test_robust_residuals_are_a_pseudo_huber_loss():
 
 
 def test_scales_hold_noise_and_model_error():
-    scales = channel_scales(push_cube())
+    scales = assumed_scales(push_cube())
     assert scales["block_position"] == pytest.approx(np.sqrt(10) * push_cube().observed_channel("block_position").noise)
 
 

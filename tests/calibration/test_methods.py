@@ -1,4 +1,4 @@
-"""Both methods keep the calibrator's contract; unknown ones and unfit sessions are refused."""
+"""`cmaes` and `sysid` keep the contract of calibrators; unknown ones and unfit sessions are refused."""
 
 from dataclasses import replace
 
@@ -18,6 +18,7 @@ class TestCmaes(CalibratorContract):
     method = "cmaes"
 
 
+@pytest.mark.slow
 class TestSysid(CalibratorContract):
     method = "sysid"
 
@@ -41,7 +42,7 @@ def test_session_without_episodes():
         fit((replace(recording(), episodes=()),))
     assert str(error.value) == (
         "sessions to calibrate on: got no episode; expected at least 2 episodes of different trials: one to fit, one "
-        "to judge by. Record more episodes, or name a further session."
+        "to hold out. Record more episodes, or name a further session."
     )
 
 

@@ -1,4 +1,4 @@
-"""Twin recovery: known parameters come back, inside their intervals, from noisy recordings."""
+"""Stand-in recovery: known parameters come back, inside their intervals, from noisy recordings."""
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ from tests.push_samples import push_cube
 EFFORT = Effort(budget=360, max_windows=32)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["cmaes", "sysid"])
 def test_known_parameters_come_back(method):
     scenario = push_cube()

@@ -20,7 +20,7 @@ def test_iteration_one_begins_with_the_scenarios_prior():
     np.testing.assert_allclose(start_calibration(scenario).vector(), scenario.space.nominal)
 
 
-def test_later_iterations_doubt_the_previous_estimate():
+def test_later_iterations_inflate_the_previous_posterior():
     scenario, previous = push_cube(), quick_fit("cmaes")
     prior = next_prior(scenario, previous)
     np.testing.assert_allclose(scenario.space.to_values(prior.mean), previous.vector())

@@ -16,7 +16,7 @@ def test_round_trip(tmp_path):
     saved = quick_fit("cmaes")
     save_calibration(saved, tmp_path)
     loaded = load_calibration(tmp_path)
-    for name in ("scenario", "method", "estimates", "status", "evidence", "warnings"):
+    for name in ("scenario", "method", "estimates", "status", "evidence", "warnings", "checks", "misfits", "rejected"):
         assert getattr(loaded, name) == getattr(saved, name)
     assert tuple(loaded.estimates) == push_cube().space.names
     np.testing.assert_array_equal(loaded.covariance, saved.covariance)
@@ -26,6 +26,7 @@ def test_round_trip(tmp_path):
         np.testing.assert_array_equal(getattr(replays, name), values)
 
 
+@pytest.mark.slow
 def test_equal_calibrations_have_equal_bytes(tmp_path):
     save_calibration(quick_fit("cmaes"), tmp_path / "a")
     save_calibration(quick_fit("cmaes", threads=1), tmp_path / "b")

@@ -1,9 +1,9 @@
-"""Windows say what the recording says, and the telling ones are chosen."""
+"""Windows repeat the recording, and informative ones are chosen."""
 
 import numpy as np
 import pytest
 
-from rsr.calibration.windows import MOVED_NOISES, choose, cut, motion
+from rsr.calibration.problem.windows import MOVED_NOISES, choose, cut, motion
 from tests.calibration.recordings import recording, stillness
 from tests.push_samples import push_cube
 
@@ -18,7 +18,7 @@ def windows():
 def test_windows_are_pieces_of_the_recording(windows):
     scenario, episodes = push_cube(), recording().episodes
     history = scenario.history_steps
-    assert windows.first_row.min() == history
+    assert windows.first_row.min() >= history
     for index in (0, 7, len(windows) - 1):
         episode, row = episodes[windows.episode[index]], windows.first_row[index]
         np.testing.assert_array_equal(windows.starts[index], scenario.states(episode)[row])
@@ -26,6 +26,30 @@ def test_windows_are_pieces_of_the_recording(windows):
         np.testing.assert_array_equal(
             windows.real["block_position"][index], episode["block_position"][row + 1 : row + STEPS + 1]
         )
+
+
+def test_windows_begin_in_the_quietest_row_of_each_stride(windows):
+    """Beside an impact or a kink the estimated velocity is wrong."""
+    scenario, episodes = push_cube(), recording().episodes
+    for index in (0, 7, len(windows) - 1):
+        unrest, row = scenario.unrest(episodes[windows.episode[index]]), windows.first_row[index]
+        assert unrest[row] <= 1.0
+    for episode in range(3):
+        rows = windows.first_row[windows.episode == episode]
+        assert (np.diff(rows) < 12).all(), "not where a whole stride is disturbed"
+        assert rows.max() >= len(episodes[episode]) - STEPS - 1, "shorter ones at the end"
+
+
+def test_windows_at_the_end_are_shorter_and_repeat_the_last_row(windows):
+    episodes = recording().episodes
+    short = np.flatnonzero(windows.lengths < STEPS)
+    assert len(short) > 0
+    for index in short:
+        rows, length = windows.real["block_position"][index], windows.lengths[index]
+        assert length >= STEPS // 2
+        assert windows.first_row[index] + length == len(episodes[windows.episode[index]]) - 1
+        assert (rows[length:] == rows[length - 1]).all()
+    np.testing.assert_array_equal(windows.inside.sum(axis=1), windows.lengths)
 
 
 def test_commands_beyond_the_episode_repeat_the_nearest():
@@ -45,7 +69,7 @@ def test_shortened_windows_begin_alike(windows):
     assert windows.shortened(99).steps == STEPS
 
 
-def test_telling_windows_are_preferred_and_spread_over_episodes(windows):
+def test_informative_windows_are_preferred_and_spread_over_episodes(windows):
     scenario = push_cube()
     chosen = choose(scenario, windows, 40, np.random.default_rng(0))
     assert len(chosen) == 40

@@ -1,16 +1,19 @@
 """The surrogate: what it learns, its gradient, its symmetry, its bytes."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
-from rsr.clash import PRESETS, accuracy, distil, load_pairs, load_surrogate, preset, save_surrogate
-from rsr.clash.frame import from_contact, to_contact
-from rsr.errors import CalibrationError, ConfigError
+from benchmarks.baselines.strikes.paper import distil_as_paper
+from rsr.errors import CalibrationError
 from rsr.files import sha256
-from rsr.scenarios.strike import load_shape, sample_strikes, strikes_at
+from rsr.learned.clash import accuracy, distil, load_pairs, load_surrogate, relative_errors, save_surrogate
+from rsr.learned.clash.frame import from_contact, to_contact
+from rsr.rotations import rotated
+from rsr.scenarios.built_in.strike import load_shape, sample_strikes, strikes_at
 from rsr.simulators.strikes import Collider
 
 PARAMS = np.array([0.3, 0.3, 0.3, 1.0])
@@ -28,10 +31,7 @@ def test_it_predicts_strikes_that_it_did_not_see(distilled, square):
 
 def test_scales_matter_more_than_anything_else(distilled, square, strikes_folder):
     pairs = load_pairs(strikes_folder)
-    literal, scaled = (
-        distil(square, pairs, replace(PRESETS[name], steps=300, batch=512)).table_one.scaled
-        for name in ("paper", "normalised")
-    )
+    literal, scaled = (distil_as_paper(square, pairs, name, steps=300)[1].scaled for name in ("paper", "normalised"))
     assert literal < scaled < distilled.table_one.scaled
 
 
@@ -65,7 +65,7 @@ def test_the_contact_frame_goes_both_ways(square):
 
 
 def test_equal_seeds_give_equal_bytes_and_it_survives_storage(square, strikes_folder, tmp_path):
-    pairs, short = load_pairs(strikes_folder), replace(PRESETS["default"], steps=30)
+    pairs, short = load_pairs(strikes_folder), 30
     for name in ("one", "other"):
         save_surrogate(tmp_path / name, distil(square, pairs, short, seed=5).surrogate)
     save_surrogate(tmp_path / "third", distil(square, pairs, short, seed=6).surrogate)
@@ -85,13 +85,42 @@ def test_a_damaged_surrogate_is_refused(surrogate, tmp_path):
         load_surrogate(tmp_path / "nothing")
 
 
-def test_unknown_presets_are_refused():
-    with pytest.raises(ConfigError, match="default"):
-        preset("best")
+def test_a_surrogate_of_the_papers_recipe_from_an_earlier_release_is_refused(surrogate, tmp_path):
+    save_surrogate(tmp_path, surrogate)
+    card = json.loads((tmp_path / "surrogate.json").read_text())
+    (tmp_path / "surrogate.json").write_text(json.dumps(card | {"preset": {"name": "default"}}))
+    assert load_surrogate(tmp_path).shape.name == "square"
+    (tmp_path / "surrogate.json").write_text(json.dumps(card | {"preset": {"name": "paper"}}))
+    with pytest.raises(CalibrationError, match="got a surrogate of the recipe 'paper'"):
+        load_surrogate(tmp_path)
+
+
+def test_a_flat_face_measured_a_little_off_changes_the_prediction_a_little(surrogate, square):
+    """Inputs that never vary in training must not blow up errors of the recorded normal and point."""
+    strikes = sample_strikes(square, 40, np.random.default_rng(10))
+    exact = surrogate.predict(strikes, PARAMS)[0]
+    turned = replace(strikes, normal=rotated(strikes.normal, np.full(40, np.radians(1.0))))
+    lifted = replace(strikes, point_m=strikes.point_m - 0.001 * strikes.normal)
+    for measured in (turned, lifted):
+        assert relative_errors(surrogate.predict(measured, PARAMS)[0], exact, square.gyration_m).max() < 0.15
+
+
+def test_predictions_take_one_thread_and_give_the_others_back(surrogate, square):
+    strikes = sample_strikes(square, 4, np.random.default_rng(11))
+    threads, seen = torch.get_num_threads(), []
+    hook = surrogate.network.register_forward_hook(lambda *_: seen.append(torch.get_num_threads()))
+    torch.set_num_threads(2)
+    try:
+        surrogate.predict(strikes, PARAMS)
+        assert seen == [1]
+        assert torch.get_num_threads() == 2
+    finally:
+        hook.remove()
+        torch.set_num_threads(threads)
 
 
 def test_a_shape_without_a_mirror_is_not_mirrored(tmp_path):
-    from rsr.clash.surrogate import new_surrogate
+    from rsr.learned.clash.surrogate import new_surrogate
     from tests.clash.test_strike_shapes import write_obj
 
     crooked = np.array([[0, 0], [0.08, 0], [0.06, 0.05], [0.01, 0.03]])
@@ -99,6 +128,6 @@ def test_a_shape_without_a_mirror_is_not_mirrored(tmp_path):
     assert shape.axis_rad is None
     assert shape.fold == 1
     strikes = sample_strikes(shape, 50, np.random.default_rng(8))
-    untrained = new_surrogate(shape, PRESETS["default"])
+    untrained = new_surrogate(shape)
     wanted = np.random.default_rng(9).normal(size=(50, 3))
     assert untrained.decode(strikes, untrained.encode(strikes, wanted)) == pytest.approx(wanted)

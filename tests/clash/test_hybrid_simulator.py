@@ -1,19 +1,24 @@
 """The hybrid simulator behind the contract: what it hands to the surrogate and what it leaves to MuJoCo."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import yaml
 
-from rsr.clash import PRESETS, Adapted, adapt, distil, generate_pairs, load_adapted, load_pairs, save_adapted
-from rsr.clash.generate import load_definition_of
-from rsr.clash.simulator import HybridSimulator
 from rsr.errors import CalibrationError, ScenarioError
+from rsr.learned.clash import Adapted, adapt, distil, generate_pairs, load_adapted, load_pairs, save_adapted
+from rsr.learned.clash.generate import load_definition_of
+from rsr.learned.clash.simulator import HybridSimulator
 from rsr.realities.strikes import StrikeStandIn
+from rsr.rotations import rotated
 from rsr.scenarios import load_scenario
-from rsr.scenarios.plane import rotated
-from rsr.scenarios.strike import Definition, RecordedStrikes, sample_strikes, strikes_at, striking, struck_shape
+from rsr.scenarios.built_in.strike import (
+    Definition,
+    RecordedStrikes,
+    sample_strikes,
+    strikes_at,
+    striking,
+    struck_shape,
+)
 from rsr.simulators import MujocoSimulator, Simulator
 from rsr.simulators.strikes import Collider
 
@@ -153,8 +158,7 @@ def crate_model(crate, tmp_path_factory) -> Adapted:
     """A surrogate of what the scenario declares, adapted to strikes that MuJoCo simulated."""
     shape, definition = struck_shape(crate), striking(crate)
     folder = generate_pairs(shape, tmp_path_factory.mktemp("crate-strikes"), 1500, seed=1, definition=definition)
-    short = replace(PRESETS["default"], steps=400)
-    learnt = distil(shape, load_pairs(folder), short, seed=1, definition=load_definition_of(folder)).surrogate
+    learnt = distil(shape, load_pairs(folder), 400, seed=1, definition=load_definition_of(folder)).surrogate
     strikes = sample_strikes(shape, 12, np.random.default_rng(2))
     truth = np.tile([0.3, 0.3, 0.3, 1.0], (12, 1))
     return adapt(learnt, RecordedStrikes(strikes, Collider(shape, definition)(strikes, truth).after))
@@ -167,6 +171,7 @@ def flying_pucks(offsets_m, speed_m_s=0.6) -> np.ndarray:
     return states
 
 
+@pytest.mark.slow
 def test_any_scenario_that_declares_a_pair_gets_one(crate, crate_model):
     assert (striking(crate).nose_radius_m, round(striking(crate).striker_mass_kg, 3)) == (0.015, 0.401)
     states = flying_pucks([0.0, 0.01, -0.01, 0.2])  # the last one misses

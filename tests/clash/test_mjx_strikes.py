@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from rsr.clash import relative_errors
-from rsr.clash.mjx_base import MjxCollider, mjx_base
+from benchmarks.baselines.strikes.mjx import MjxCollider, mjx_base
 from rsr.errors import CalibrationError
+from rsr.learned.clash import relative_errors
 from rsr.realities.strikes import StrikeStandIn
-from rsr.scenarios.strike import load_shape, sample_strikes
+from rsr.scenarios.built_in.strike import load_shape, sample_strikes
 from rsr.simulators.strikes import Collider
 
 PARAMS = np.array([0.25, 0.3, 0.2, 1.0])

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from rsr.clash import accuracy
-from rsr.clash.frame import MIRROR, geometry_of, to_contact
-from rsr.scenarios.strike import Definition, Strikes, load_shape, sample_strikes, strikes_at
-from rsr.simulators.strike_rollouts import FastRollout, PlainRollout
-from rsr.simulators.strikes import Collider
+from benchmarks.baselines.strikes.mujoco import PlainRollout
+from rsr.learned.clash import accuracy
+from rsr.learned.clash.frame import MIRROR, geometry_of, to_contact
+from rsr.scenarios.built_in.strike import Definition, Strikes, load_shape, sample_strikes, strikes_at
+from rsr.simulators.strikes import Collider, FastRollout
 
 PARAMS = np.array([0.3, 0.3, 0.3, 1.0])
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from rsr.clash import generate as module
-from rsr.clash import generate_pairs, load_pairs
 from rsr.errors import ConfigError, WorkspaceError
 from rsr.files import sha256
-from rsr.scenarios.strike import load_shape
+from rsr.learned.clash import generate as module
+from rsr.learned.clash import generate_pairs, load_pairs
+from rsr.scenarios.built_in.strike import load_shape
 
 
 @pytest.fixture

@@ -6,11 +6,10 @@ import mujoco
 import numpy as np
 import pytest
 
-from rsr.clash import relative_errors
-from rsr.clash.extraction import Trajectory, extract_strikes
-from rsr.scenarios.plane import rotated
-from rsr.scenarios.pushing.pose import yaw_of
-from rsr.scenarios.strike import Definition, load_shape, scene_xml, strikes_at
+from rsr.learned.clash import relative_errors
+from rsr.learned.clash.extraction import StrikeTrajectory, extract_strikes
+from rsr.rotations import rotated, yaw_of
+from rsr.scenarios.built_in.strike import Definition, load_shape, scene_xml, strikes_at
 from rsr.simulators.strikes import Collider, set_parameters
 
 PARAMS = np.array([0.3, 0.3, 0.3, 1.0])
@@ -28,7 +27,7 @@ def trajectories(square, strikes):
     return [film(square, strikes.take(slice(row, row + 1)), rng) for row in range(3)]
 
 
-def film(square, strike, rng, nose_radius_m=Definition.nose_radius_m) -> Trajectory:
+def film(square, strike, rng, nose_radius_m=Definition.nose_radius_m) -> StrikeTrajectory:
     """Strike in MuJoCo from 3 cm away on, seen at 250 Hz with a tenth of a millimetre of noise."""
     model = mujoco.MjModel.from_xml_string(scene_xml(square, Definition(nose_radius_m=nose_radius_m)))
     set_parameters(model, PARAMS)
@@ -48,7 +47,7 @@ def film(square, strike, rng, nose_radius_m=Definition.nose_radius_m) -> Traject
         mujoco.mj_step(model, data, nstep=FRAME_STEPS)
     time_s, x, y, turn, rail = np.array(rows).T
     block = np.column_stack([x, y, np.unwrap(turn)]) + rng.normal(0, [1e-4, 1e-4, 1e-3], (300, 3))
-    return Trajectory(time_s, block, np.column_stack([rail, np.zeros(300)]) + rng.normal(0, 1e-4, (300, 2)))
+    return StrikeTrajectory(time_s, block, np.column_stack([rail, np.zeros(300)]) + rng.normal(0, 1e-4, (300, 2)))
 
 
 def test_strikes_are_found_again_in_frames(square, strikes, trajectories):
@@ -83,7 +82,7 @@ def test_each_unusable_recording_is_rejected_with_its_reason(square, trajectorie
     holes[50] = np.nan
 
     def cut(frames):
-        return Trajectory(good.time_s[frames], good.block[frames], good.nose[frames])
+        return StrikeTrajectory(good.time_s[frames], good.block[frames], good.nose[frames])
 
     stuck = good.nose.copy()
     stuck[onset:] += good.block[onset:, :2] - good.block[onset, :2]

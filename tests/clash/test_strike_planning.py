@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rsr.clash import SlidingModel, adapt, fit_sliding
-from rsr.clash.hybrid import HybridStrikes, mujoco_slide
-from rsr.clash.planning import plan
 from rsr.errors import CalibrationError
+from rsr.learned.clash import SlidingModel, adapt, fit_sliding
+from rsr.learned.clash.planning import HybridStrikes, plan
 from rsr.realities.strikes import StrikeStandIn
-from rsr.scenarios.plane import wrapped
-from rsr.scenarios.strike import RecordedStrikes, sample_strikes
+from rsr.rotations import wrapped
+from rsr.scenarios.built_in.strike import RecordedStrikes, sample_strikes
+from rsr.simulators.strikes import Slide
 
 
 @pytest.fixture(scope="module")
@@ -62,20 +62,24 @@ def test_friction_that_differs_from_strike_to_strike_is_found_in_the_mean(square
     after = rng.uniform([0.1, -0.2, -8], [0.7, 0.2, 8], (40, 3))
     differing = friction * np.exp(0.08 * rng.normal(size=40))
     means = np.exp(np.log(differing).reshape(4, 10).mean(axis=1))
-    rows = [SlidingModel(square.gyration_m, share, 0.8, 0.07, -0.6 * share) for share in differing]
+    # Support and lead lie one prior deviation from where the search begins: the slides must move them.
+    rows = [SlidingModel(square.gyration_m, share, 0.7, 0.07, -0.9 * share) for share in differing]
     rest = np.concatenate([model(after[row : row + 1]) for row, model in enumerate(rows)])
     recorded = RecordedStrikes(sample_strikes(square, 40, rng), after, rest)
     found = [fit_sliding(square, recorded.take(slice(first, first + 10))) for first in range(0, 40, 10)]
     assert [model.friction for model in found] == pytest.approx(means, rel=0.05)
-    assert [model.deflection / model.friction for model in found] == pytest.approx([-0.6] * 4, abs=0.1)
+    leads = [-model.deflection / model.friction for model in found]
+    assert all(0.75 < lead < 0.95 for lead in leads), "ten slides pull it most of the way from the prior's 0.6"
+    assert [model.support for model in found] == pytest.approx([0.7] * 4, abs=0.05)
 
 
-def test_identified_sliding_predicts_turns_better_than_mujoco(model, recorded):
+@pytest.mark.slow
+def test_identified_sliding_predicts_turns_better_than_mujoco(model, recorded, square):
     """Torsional friction, which the paper names as unsolved: same velocities, two slides."""
     others = recorded.take(slice(10, None))
     errors = {
         name: np.abs(wrapped(slide(others.after)[:, 2] - others.rest[:, 2]))
-        for name, slide in (("identified", model.sliding), ("mujoco", mujoco_slide(model)))
+        for name, slide in (("identified", model.sliding), ("mujoco", Slide(square, model.identified.values)))
     }
     assert errors["identified"].mean() < 0.7 * errors["mujoco"].mean()
 
@@ -111,9 +115,8 @@ def test_plans_reach_targets_that_can_be_reached(model, square, method):
     assert again.cost == found.cost
 
 
-def test_without_resting_places_the_slide_is_mujocos(surrogate, recorded):
+def test_without_resting_places_there_is_no_slide(surrogate, recorded):
     model = adapt(surrogate, replace(recorded.take(slice(0, 10)), rest=None))
-    with pytest.raises(CalibrationError, match="mujoco_slide"):
+    with pytest.raises(CalibrationError, match="got recordings without rest_x"):
         HybridStrikes(model)
-    rests = HybridStrikes(model, mujoco_slide(model))(recorded.strikes)
-    assert np.isfinite(rests).all()
+    assert np.isfinite(model(recorded.strikes)).all()

@@ -5,10 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rsr.clash.routes import ROUTES, SEGMENT_M, next_segment
-from rsr.clash.segment import OBSERVATIONS, Blocks, SegmentTask
 from rsr.errors import ConfigError
-from rsr.scenarios.strike import load_shape
+from rsr.learned.clash.segment import OBSERVATIONS, ROUTES, SEGMENT_M, Blocks, SegmentTask, next_segment
+from rsr.scenarios.built_in.strike import load_shape
 
 
 @pytest.fixture(scope="module")

@@ -5,12 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rsr.clash.recordings import strikes_of
-from rsr.clash.tuning import adapted, joined, nominal, rest_of, tune
+from rsr.calibration import next_prior, start_calibration
 from rsr.errors import CalibrationError, ScenarioError
+from rsr.learned.clash.calibration import adapted, joined, nominal, rest_of, tune
+from rsr.learned.clash.strike_recordings import strikes_of
+from rsr.pipelines.clash.calibration import as_calibration
 from rsr.progress import ignore
-from rsr.realities.contract import CollectionPlan
-from rsr.realities.strike_sessions import StrikeReality
+from rsr.realities.reality import CollectionPlan
+from rsr.realities.strikes import StrikeReality
 from rsr.scenarios import load_scenario
 from rsr.sessions import Session
 
@@ -22,7 +24,7 @@ def scenario():
 
 @pytest.fixture(scope="module")
 def session(scenario) -> Session:
-    return StrikeReality(scenario, 2).collect(CollectionPlan("session-001", 16, 3), ignore)
+    return StrikeReality(scenario, 2).collect(None, CollectionPlan("session-001", 16, 3), ignore)
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +76,7 @@ def test_the_first_strikes_are_fitted_and_the_others_judge(surrogate, recordings
     assert after.strikes == 8
 
 
+@pytest.mark.slow
 def test_where_hardly_any_are_left_each_is_judged_without_having_been_fitted(surrogate, recordings):
     few = replace(recordings, strikes=recordings.take(np.arange(6)), episodes=recordings.episodes[:6])
     tuned = tune(surrogate, few, 6, nominal(surrogate))
@@ -81,6 +84,19 @@ def test_where_hardly_any_are_left_each_is_judged_without_having_been_fitted(sur
     assert "judged by a model fitted without it" in tuned.how
     own = adapted(tuned.model)(few.strikes.strikes)[0]
     assert not np.allclose(own[:3], tuned.after.after[:3]), "judged by the model that was fitted to them"
+
+
+@pytest.mark.slow
+def test_a_glitched_strike_is_named_in_the_calibration(scenario, surrogate, recordings):
+    spoilt = recordings.strikes.after.copy()
+    spoilt[2] *= -1
+    glitched = replace(recordings, strikes=replace(recordings.strikes, after=spoilt))
+    prior = next_prior(scenario, start_calibration(scenario))
+    found = as_calibration(scenario, tune(surrogate, glitched, 10, nominal(surrogate)), prior)
+    clean = as_calibration(scenario, tune(surrogate, recordings, 10, nominal(surrogate)), prior)
+    assert "left out as glitches, since the other strikes contradict them: rows 3 of strikes.csv" in found.warnings
+    assert not any("glitches" in warning for warning in clean.warnings)
+    assert found.status == "converged"
 
 
 def test_earlier_strikes_are_kept(surrogate, recordings):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from rsr.errors import ScenarioError
-from rsr.scenarios.strike import SHAPES, Definition, load_shape, sample_strikes, scene_xml, strikes_at
+from rsr.scenarios.built_in.strike import SHAPES, Definition, load_shape, sample_strikes, scene_xml, strikes_at
 
 
 def write_obj(path, outline, height, scale=1.0):

@@ -5,10 +5,10 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
-from rsr.clash import read_strikes, write_strikes
 from rsr.errors import SessionError
+from rsr.learned.clash import read_strikes, write_strikes
 from rsr.realities.strikes import StrikeStandIn
-from rsr.scenarios.strike import load_shape
+from rsr.scenarios.built_in.strike import load_shape
 
 
 @pytest.fixture(scope="module")

@@ -9,11 +9,11 @@ import pytest
 from rsr.calibration import METHODS, load_calibration
 from rsr.cli import main
 from rsr.files import read_json
-from rsr.reports.comparison import disagreements
+from rsr.reports.calibration import disagreements
 from rsr.scenarios import load_scenario
 from rsr.sessions import write_session
-from tests.calibration.pendulum_twin import swings
-from tests.calibration.test_structure_race import tosses_of
+from tests.calibration.pendulum_stand_in import swings
+from tests.calibration.test_structure_selection import tosses_of
 
 
 def test_evaluation_says_what_zeros_do(tmp_path, capsys):

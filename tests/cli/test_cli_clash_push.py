@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from rsr.clash import adapt, distil, generate_pairs, load_pairs, preset, save_adapted
-from rsr.clash.strike_policy import StrikePolicy
 from rsr.cli.app import main
+from rsr.learned.clash import adapt, distil, generate_pairs, load_pairs, save_adapted
+from rsr.learned.clash.pushing import StrikePolicy
 from rsr.realities.strikes import StrikeStandIn
-from rsr.scenarios.strike import load_shape
+from rsr.scenarios.built_in.strike import load_shape
 
 
 @pytest.fixture(scope="module")
@@ -16,7 +16,7 @@ def adapted(tmp_path_factory):
     folder = tmp_path_factory.mktemp("push")
     shape = load_shape("semi_cylinder")
     pairs = load_pairs(generate_pairs(shape, folder / "strikes", 1500))
-    surrogate = distil(shape, pairs, preset("normalised")).surrogate
+    surrogate = distil(shape, pairs, steps=300).surrogate
     save_adapted(folder / "adapted", adapt(surrogate, StrikeStandIn(shape, 0).record(10)))
     return folder / "adapted"
 

@@ -19,7 +19,7 @@ from rsr.scenarios import load_scenario, task_of
 from rsr.sessions import check_session, read_session
 
 ROOT = Path(__file__).parents[2]
-TWIN_FILE = ROOT / "examples" / "robots" / "twin.yaml"
+STAND_IN_FILE = ROOT / "examples" / "robots" / "stand_in.yaml"
 EPISODES = ("--episodes", "8")
 WITHOUT_TRAINING = """
 import sys
@@ -37,9 +37,9 @@ def exported(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("lab")
     task = task_of(load_scenario("push_cube"))
     weight = np.zeros((2, task.observation_size), np.float32)
-    weight[[0, 1], task.columns("block - fingertip")[:2]] = 10.0
+    weight[[0, 1], task.columns("fingertip on the way")] = -10.0
     normaliser = Normaliser(np.zeros(task.observation_size), np.ones(task.observation_size), 100.0)
-    Policy("push_cube", normaliser, ((weight, np.zeros(2, np.float32)),)).save(folder / "policy")
+    Policy(task, normaliser, ((weight, np.zeros(2, np.float32)),)).save(folder / "policy")
     save_calibration(start_calibration(load_scenario("push_cube")), folder / "calibration")
     out = folder / "exported"
     given = ["--policy", str(folder / "policy"), "--calibration", str(folder / "calibration"), "--out", str(out)]
@@ -48,7 +48,7 @@ def exported(tmp_path_factory) -> Path:
 
 
 def deploy(exported: Path, data: Path, *more: str) -> list[str]:
-    given = ["--policy", str(exported), "--robot", str(TWIN_FILE), "--out", str(data), "--session", "session-001"]
+    given = ["--policy", str(exported), "--robot", str(STAND_IN_FILE), "--out", str(data), "--session", "session-001"]
     return ["deploy", *given, "--fast", *more]
 
 

@@ -1,8 +1,9 @@
-"""`rsr ingest` moves what it refuses out of the way, and nothing else."""
+"""`rsr ingest` leaves what it refuses where it is, or moves it where it is told, and nothing else."""
 
 from __future__ import annotations
 
 import pickle
+import sys
 
 import pytest
 
@@ -23,9 +24,31 @@ def runs(tmp_path, monkeypatch):
 
 
 def test_the_source_that_was_refused_is_set_aside_and_not_one_whose_name_is_shorter(runs, capsys):
-    assert main(["ingest", "run-1", "run-10", "--scenario", "double_pendulum"]) == 2
-    assert "Nothing was stored; the source is now quarantine/run-10-1." in capsys.readouterr().err
+    assert main(["ingest", "run-1", "run-10", "--scenario", "double_pendulum", "--quarantine", "quarantine"]) == 2
+    assert "Nothing was stored, the source is now quarantine/run-10-1." in capsys.readouterr().err
     assert sorted(path.name for path in runs.iterdir()) == ["quarantine", "run-1"]
+
+
+def test_what_is_refused_stays_unless_it_is_to_be_moved(runs, capsys):
+    before = sorted(runs.rglob("*"))
+    assert main(["ingest", "run-1", "run-10", "--scenario", "double_pendulum"]) == 2
+    assert "Nothing was stored, and nothing was moved." in capsys.readouterr().err
+    assert sorted(runs.rglob("*")) == before
+
+
+def test_a_project_with_a_virtual_environment_stays_where_it_is(tmp_path, monkeypatch, capsys):
+    """Its links lead out, so it is refused; it may hold a week's work, and is no recording."""
+    project = tmp_path / "project"
+    (project / ".venv" / "bin").mkdir(parents=True)
+    (project / ".venv" / "bin" / "python").symlink_to(sys.executable)
+    (project / "run.csv").write_text("t,x\n0,0\n1,1\n")
+    (project / ".git").mkdir()
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    for options in ([], ["--quarantine", "aside"]):
+        assert main(["ingest", "project", "--scenario", "double_pendulum", *options]) == 2
+        assert "othing was moved" in capsys.readouterr().err
+        assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_where_no_source_is_named_all_stay(runs):

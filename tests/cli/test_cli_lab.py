@@ -13,7 +13,7 @@ from rsr.cli import main
 from rsr.cli.examination import of_hashes, of_machine, of_workspace
 from rsr.config import RealityConfig
 from rsr.sessions import read_session
-from tests.steps.test_arrivals import drop, waiting
+from tests.pipelines.test_arrivals import drop, waiting
 
 
 def states(findings) -> dict[str, str]:
@@ -147,9 +147,9 @@ class TestAnswer:
         assert read_session(workspace.root / "inbox" / "session-001").card.session == "session-001"
 
     def test_a_campaign_on_a_stand_in_takes_none(self, tmp_path, capsys):
-        workspace = waiting(tmp_path / "lab", RealityConfig(kind="twin"))
+        workspace = waiting(tmp_path / "lab", RealityConfig(kind="stand_in"))
         assert main(["answer", str(tmp_path), "--workspace", str(workspace.root)]) == 2
-        assert "got reality.kind: twin; expected inbox" in capsys.readouterr().err
+        assert "got reality.kind: stand_in; expected inbox" in capsys.readouterr().err
 
 
 def test_doctor_reads_everything_if_asked(tmp_path, capsys):

@@ -7,7 +7,7 @@ from rsr.cli import main
 
 def test_an_unknown_set_is_answered_with_the_known_ones(tmp_path, capsys):
     assert main(["data", "get", "cubes", "--root", str(tmp_path)]) == 2
-    assert "got 'cubes'; expected one of contactnets, double-pendulum" in capsys.readouterr().err
+    assert "got published set 'cubes'; expected one of contactnets, double-pendulum" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 

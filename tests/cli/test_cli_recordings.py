@@ -127,7 +127,10 @@ def test_trained_policy_is_written(finished, tmp_path, capsys):
 
 def test_scenario_without_a_task(tmp_path, capsys):
     assert main(["train", "--scenario", "cube_toss", "--out", str(tmp_path)]) == 2
-    assert "got scenario cube_toss, which has no task to learn; expected one of push_cube" in capsys.readouterr().err
+    assert (
+        "got scenario cube_toss, which has no task to learn; expected a task.py beside its YAML"
+        in capsys.readouterr().err
+    )
 
 
 def test_unknown_start(session, capsys):

@@ -42,9 +42,9 @@ def test_table_verdict_and_outlook(copy, capsys):
     copy.report_path(2).touch()
     assert main(["status"]) == 0
     out = capsys.readouterr().out
-    assert "recorded on a simulated stand-in for reality" in out
+    assert "recorded on a simulated stand-in" in out
     assert "Iteration 2: The tuned simulator predicts held-out episodes to 9.0 mm" in out
-    assert out.endswith("Nothing is missing. One iteration more: python -m flows.rsr_loop --iterations 3\n")
+    assert out.endswith("Nothing is missing. One iteration more: rsr-loop --iterations 3\n")
 
 
 def test_what_is_missing_is_named_with_the_remedy(copy, capsys):
@@ -53,16 +53,13 @@ def test_what_is_missing_is_named_with_the_remedy(copy, capsys):
     main(["status"])
     out = capsys.readouterr().out
     assert "Iteration 2 lacks retrain, report.\n" in out
-    assert (
-        "Next: python -m flows.rsr_loop --iterations 2; what was versioned, `dvc checkout` or `dvc pull` bring back."
-        in out
-    )
+    assert "Next: rsr-loop --iterations 2; what was versioned, `dvc checkout` or `dvc pull` bring back." in out
 
 
 def test_next_command_fits_the_current_folder(copy, capsys, monkeypatch):
     monkeypatch.chdir(copy.root.parent)
     main(["status", "--workspace", copy.root.name])
-    assert f"Next: python -m flows.rsr_loop --workspace {copy.root.name} --iterations 2;" in capsys.readouterr().out
+    assert f"Next: rsr-loop --workspace {copy.root.name} --iterations 2;" in capsys.readouterr().out
 
 
 def test_damaged_metrics(copy, capsys):
@@ -95,7 +92,7 @@ def test_empty_chain_says_how_to_begin(tmp_path, capsys, monkeypatch):
     assert main(["status", "--json"]) == 0
     captured = capsys.readouterr()
     assert json.loads(captured.out) == []
-    assert captured.err == f"No iteration yet in {tmp_path}. Begin: python -m flows.rsr_loop --iterations 3\n"
+    assert captured.err == f"No iteration yet in {tmp_path}. Begin: rsr-loop --iterations 3\n"
 
 
 def test_no_workspace(tmp_path, capsys, monkeypatch):
@@ -105,7 +102,7 @@ def test_no_workspace(tmp_path, capsys, monkeypatch):
     assert captured.out == ""
     assert captured.err == (
         f"WorkspaceError {tmp_path}: got no iterations.json here or in any folder above; expected a workspace. "
-        "Change into a workspace, or make one: `python -m flows.rsr_loop --workspace demo`.\n"
+        "Change into a workspace, or begin a campaign: `rsr init FOLDER`.\n"
     )
 
 
@@ -114,9 +111,9 @@ def test_folder_that_was_named_must_be_the_workspace(copy, capsys):
     assert main(["status", "--workspace", "nowhere"]) == 2
     assert capsys.readouterr().err == (
         "WorkspaceError iterations: got no iterations.json in it; expected a workspace. "
-        "Correct the name, or make a workspace: `python -m flows.rsr_loop --workspace iterations`.\n"
+        "Correct the name, or begin a campaign: `rsr init iterations`.\n"
         "WorkspaceError nowhere: got no such folder; expected a workspace. "
-        "Correct the name, or make a workspace: `python -m flows.rsr_loop --workspace nowhere`.\n"
+        "Correct the name, or begin a campaign: `rsr init nowhere`.\n"
     )
 
 

@@ -7,13 +7,13 @@ import pytest
 from rsr.calibration import load_calibration
 from rsr.cli.app import FAILED, main
 from rsr.config import ClashConfig
+from rsr.pipelines.clash.base import learn, simulate
 from rsr.progress import ignore
-from rsr.realities.contract import CollectionPlan
 from rsr.realities.cubes import CubesStandIn
-from rsr.realities.strike_sessions import StrikeReality
+from rsr.realities.reality import CollectionPlan
+from rsr.realities.strikes import StrikeReality
 from rsr.scenarios import load_scenario
 from rsr.sessions import write_session
-from rsr.steps.clash.base import learn, simulate
 
 BUDGET = ClashConfig(pairs=600, train_steps=120)
 
@@ -24,7 +24,8 @@ def strikes(tmp_path_factory):
     folder, scenario = tmp_path_factory.mktemp("strikes"), load_scenario("strike_square")
     reality = StrikeReality(scenario, 2)
     sessions = [
-        write_session(folder, reality.collect(CollectionPlan(f"session-00{seed}", 14, seed), ignore)) for seed in (1, 2)
+        write_session(folder, reality.collect(None, CollectionPlan(f"session-00{seed}", 14, seed), ignore))
+        for seed in (1, 2)
     ]
     simulate(scenario, folder / "pairs", BUDGET, 0, ignore)
     learn(folder / "pairs", folder / "base", BUDGET, 0, ignore)
@@ -87,12 +88,15 @@ def test_wrong_recordings_are_refused_before_anything_is_simulated(strikes, tmp_
 def test_a_base_of_another_block_is_refused(strikes, tmp_path, capsys):
     folder, _ = strikes
     scenario = load_scenario("strike")
-    session = write_session(tmp_path, StrikeReality(scenario, 2).collect(CollectionPlan("session-001", 4, 1), ignore))
+    session = write_session(
+        tmp_path, StrikeReality(scenario, 2).collect(None, CollectionPlan("session-001", 4, 1), ignore)
+    )
     options = ["--scenario", "strike", "--sessions", str(session), "--method", "clash", "--out", str(tmp_path / "out")]
     assert main(["calibrate", *options, "--base", str(folder / "base")]) == FAILED
     assert "got a surrogate of 'square'; expected one of 'semi_cylinder'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_gnn_leaves_a_simulator_that_evaluate_judges(tmp_path, capsys):
     session = write_session(tmp_path, CubesStandIn(1).record("session-001", 7))
     other = write_session(tmp_path, CubesStandIn(1).record("session-002", 3))

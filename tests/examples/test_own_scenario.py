@@ -56,6 +56,7 @@ def test_it_is_judged_by_its_own_figure():
     assert true["position_error_mm"] < 3
 
 
+@pytest.mark.slow
 def test_calibration_finds_the_friction_and_does_not_pretend_to_know_the_mass():
     scenario = puck()
     effort = calibration.Effort(budget=200, max_windows=24)

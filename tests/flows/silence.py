@@ -10,7 +10,7 @@ from prefect.client.orchestration import get_client
 from prefect.events import emit_event
 from prefect.states import Running
 
-from flows.automations import ensure, silent_runs
+from rsr_flows.automations import ensure, silent_runs
 
 
 @flow(name="silence")

@@ -1,4 +1,4 @@
-"""What the server is told to do by itself."""
+"""Automations of the server."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import timedelta
 def test_an_automation_is_there_once_and_as_it_was_last_said(prefect_server):
     from prefect.client.orchestration import get_client
 
-    from flows.automations import ensure, silent_runs
+    from rsr_flows.automations import ensure, silent_runs
 
     ensure(silent_runs())
     ensure(silent_runs(timedelta(minutes=20)))

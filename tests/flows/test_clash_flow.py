@@ -13,25 +13,25 @@ from pathlib import Path
 import pytest
 
 from rsr.calibration import load_calibration
-from rsr.clash import load_adapted
+from rsr.cli import main as rsr
 from rsr.errors import ConfigError, WorkspaceError
-from tasks import bookkeeping, versions
-from tasks.bare_loop import run_bare_loop
-from tasks.campaign import CLASH_TABLE, finished, opened
-from tasks.presets import settings_of
+from rsr.learned.clash import load_adapted
+from rsr_tasks import bookkeeping, versions
+from rsr_tasks.campaign import CLASH_TABLE, finished, opened, settings_of
+from rsr_tasks.loop import run_bare_loop
 
 TINY = {
     "scenario": "strike_square",
     "reality": {"episodes": 12},
     "tune": {"fit_episodes": 6},
-    "clash": {"pairs": 600, "train_steps": 120, "baselines": False, "targets": 1},
+    "clash": {"pairs": 600, "train_steps": 120, "targets": 1},
 }
 
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory, prefect_server) -> Path:
     """A campaign of two iterations, run as a flow."""
-    from flows.clash import clash
+    from rsr_flows.clash import clash
 
     root = tmp_path_factory.mktemp("clash") / "workspace"
     rows = clash(str(root), 2, TINY)
@@ -54,6 +54,12 @@ def dvc(root: Path, *arguments: str) -> str:
     return done.stdout
 
 
+def loop(*options: str) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-c", "from rsr_flows.console import loop; raise SystemExit(loop())", *options]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.slow
 class TestFlow:
     def test_ends_with_everything_versioned_and_clean(self, done):
         assert bookkeeping.stale(done) == set()
@@ -91,6 +97,16 @@ class TestFlow:
         assert "bin/rsr step adapt --iteration 1" in dvc(done, "repro", "-s", "-f", "adapt@1")
         assert (done / "dvc.lock").read_text() == before
 
+    def test_the_loops_command_finds_it_up_to_date(self, done):
+        said = loop("--workspace", str(done), "--iterations", "2")
+        assert said.returncode == 0, said.stderr
+        assert "is up to date through iteration 2" in said.stdout
+
+    def test_the_loops_command_takes_it_for_no_other_kind(self, done):
+        said = loop("--workspace", str(done), "--pipeline", "gnn")
+        assert said.returncode == 1
+        assert "got --pipeline gnn; expected clash" in " ".join(said.stderr.split())
+
     def test_other_stages_are_refused_in_its_workspace(self, done):
         with pytest.raises(WorkspaceError, match="got a campaign whose stages are strikes, surrogate, adapt"):
             run_bare_loop(done, 1)
@@ -102,6 +118,7 @@ def run(root: Path, *killed_at: str) -> int:
     return subprocess.run(command, capture_output=True, check=False).returncode
 
 
+@pytest.mark.slow
 def test_killed_it_goes_on_to_what_nobody_disturbed(tmp_path, done):
     """Killed while the adapted model is written."""
     assert run(tmp_path / "w", "001/calibration/adapted.json") == -signal.SIGKILL
@@ -112,13 +129,29 @@ def test_killed_it_goes_on_to_what_nobody_disturbed(tmp_path, done):
 
 
 def test_an_inbox_is_waited_for_and_asked_for_strikes(tmp_path, prefect_server):
-    from flows.clash import clash
+    from rsr_flows.clash import clash
 
     settings = {**TINY, "reality": {"kind": "inbox", "episodes": 5}, "clash": {"pairs": 100, "train_steps": 1}}
     assert clash(str(tmp_path / "w"), 1, settings) == []
     request = json.loads((tmp_path / "w/inbox/session-001.request.json").read_text())
     assert len(request["speed_m_s"]) == len(request["point_m"]) == 5
     assert "session of 5 episodes" in (tmp_path / "w/.rsr/waiting").read_text()
+
+
+@pytest.mark.slow
+def test_the_loops_command_runs_what_the_settings_say(tmp_path):
+    """A lab's own params.yaml with a section `clash`, then `rsr init` and `rsr-loop` without a word of CLASH."""
+    root = tmp_path / "w"
+    root.mkdir()
+    settings = {**TINY, "reality": {"kind": "inbox", "episodes": 5}, "clash": {"pairs": 100, "train_steps": 1}}
+    settings["tune"] = {"method": "clash", "fit_episodes": 3}
+    (root / "params.yaml").write_text(json.dumps(settings))
+    assert rsr(["init", str(root)]) == 0
+    said = loop("--workspace", str(root), "--iterations", "1")
+    assert said.returncode == 0, said.stderr
+    assert "CLASH in" in said.stdout
+    assert "session of 5 episodes" in said.stdout
+    assert (root / "inbox/session-001.request.json").exists()
 
 
 def test_settings_that_make_no_sense_are_refused_before_anything_runs(tmp_path):

@@ -5,12 +5,9 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import shutil
 import signal
 import socket
 import subprocess
-import sys
-import sysconfig
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,20 +16,26 @@ from pathlib import Path
 import psutil
 import pytest
 import yaml
+from checkout import PROJECT, copy_project
+from fresh_venv import fresh_venv, install, surroundings
 from ports import free_port
 
 from rsr.config import InfoGapConfig, LoopConfig, RealityConfig, RetrainConfig, StartConfig, TuneConfig
-from tasks.campaign import opened
+from rsr_tasks.campaign import opened
 
-PROJECT = Path(__file__).resolve().parents[2]
 PAGE = PROJECT / "deployments" / "README.md"
 _PATIENCE_S = 300.0
+_SERVER = "python -m rsr_flows.api_server"
 
 NOT_HERE = {
     "docker build": "no Docker daemon",
     "kubectl": "no cluster",
     "pip install": "no installation within a test",
     "createdb": "no PostgreSQL server",
+    "useradd": "no account is made within a test",
+    "python3 -m venv /opt/rsr": "no installation within a test",
+    "cp deployments/systemd": "no systemd; tests/test_systemd.py verifies the unit",
+    "systemctl": "no systemd",
     "prefect worker start --pool rsr-docker": "no Docker daemon",
     "prefect deployment run benchmark/side-by-side": "three campaigns of three iterations: hours",
 }
@@ -54,7 +57,7 @@ def commands() -> dict[str, list[str]]:
     for line in PAGE.read_text().splitlines():
         if line.startswith("## "):
             heading = line[3:]
-        elif line.startswith("    ") and not re.match(r" {4}(\s|\w+:( |$)|reality:)", line):
+        elif line.startswith("    ") and not re.match(r" {4}(\s|\w[\w ]*:( |$))", line):
             found.setdefault(heading, []).append(line.strip())
         before = line
     assert before
@@ -76,7 +79,8 @@ def test_the_page_has_commands_and_every_excuse_is_for_one_of_them():
 
 
 def test_every_program_file_and_deployment_that_is_named_exists():
-    known = {"make", "export", "prefect", "rsr", "dvc", "docker", "kubectl", "pip", "createdb"}
+    known = {"make", "export", "prefect", "python", "rsr", "dvc", "docker", "kubectl", "pip", "createdb"}
+    known |= {"useradd", "python3", "cp", "systemctl"}
     assert {shlex.split(command)[0] for command in everything()} <= known
     named = {word for command in everything() for word in shlex.split(command) if word.startswith("deployments/")}
     assert len(named) >= 4
@@ -90,8 +94,7 @@ def deployments() -> set[str]:
     from prefect.utilities.importtools import import_object
 
     entries = yaml.safe_load((PROJECT / "deployments" / "prefect.yaml").read_text())["deployments"]
-    paths = (entry["entrypoint"].split(":") for entry in entries)
-    flows = [import_object(f"{path.removesuffix('.py').replace('/', '.')}.{name}") for path, name in paths]
+    flows = [import_object(entry["entrypoint"]) for entry in entries]
     return {f"{flow.name}/{entry['name']}" for flow, entry in zip(flows, entries, strict=True)}
 
 
@@ -105,46 +108,36 @@ class Folder:
 
     def __init__(self, root: Path) -> None:
         self.root, self.port = root, free_port()
-        listed = subprocess.run(
-            ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
-            cwd=PROJECT,
-            capture_output=True,
-            text=True,
-        )
-        for name in listed.stdout.splitlines():
-            if (PROJECT / name).is_file():
-                (root / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(PROJECT / name, root / name)
-        subprocess.run([sys.executable, "-m", "venv", "--without-pip", ".venv"], cwd=root, check=True)
-        packages = Path(sysconfig.get_path("purelib"))
-        site = root / ".venv" / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
-        (site / "installed.pth").write_text(f"{packages}\n{root}\n")
-        for program in ("prefect", "dvc", "rsr", "pip"):
-            script = root / ".venv" / "bin" / program
-            script.write_text(f'#!/bin/sh\nexec "{root}/.venv/bin/python" -m {program} "$@"\n')
+        copy_project(root)
+        python = fresh_venv(root / ".venv")
+        install(python, "--editable", root)
+        for program in ("prefect", "dvc", "pip"):
+            script = python.parent / program
+            script.write_text(f'#!/bin/sh\nexec "{python}" -m {program} "$@"\n')
             script.chmod(0o755)
         (root / ".venv" / "installed").touch()
         self.environment = {
-            **{name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PREFECT_API_URL")},
-            "PATH": f"{root}/.venv/bin:{os.environ['PATH']}",
+            **surroundings(python),
             "PREFECT_HOME": str(root / ".prefect"),
             "PREFECT_SERVER_API_PORT": str(self.port),
         }
 
     def read(self, command: str) -> str:
         """A command of the page, on a port that is free here."""
-        command = f"{command} PORT={self.port}" if command == "make serve" else command
+        command = {"make serve": "make serve PORT=4200", _SERVER: f"{_SERVER} --port 4200"}.get(command, command)
         return command.replace("4200", str(self.port))
 
     def follow(self, command: str, where: str = ".") -> str:
         """Do what the page says and return what it prints; what it exports holds from then on."""
         if command.startswith("export "):
-            for word in shlex.split(self.read(command))[1:]:
-                name, value = word.split("=", 1)
-                self.environment[name] = value.replace("$PWD", str(self.root))
+            for name in re.findall(r" (\w+)=", command):
+                self.environment[name] = self._shell(f'{self.read(command)}; printf %s "${name}"', where)
             return ""
+        return self._shell(self.read(command), where)
+
+    def _shell(self, command: str, where: str) -> str:
         done = subprocess.run(
-            ["sh", "-c", self.read(command)],
+            ["sh", "-c", command],
             cwd=self.root / where,
             env=self.environment,
             stdin=subprocess.DEVNULL,
@@ -216,10 +209,9 @@ def test_one_machine_one_command(tmp_path, monkeypatch):
 def test_step_by_step(tmp_path):
     folder = Folder(tmp_path)
     *others, worker = commands()["Step by step"]
-    server = "prefect server start"
-    while (command := others.pop(0)) != server:
+    while (command := others.pop(0)) != _SERVER:
         folder.follow(command)
-    with folder.staying(server, lambda printed: folder.listens()):
+    with folder.staying(_SERVER, lambda printed: folder.listens()):
         for command in others:
             folder.follow(command)
         with folder.staying(worker, lambda printed: "started" in printed):

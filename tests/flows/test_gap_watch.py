@@ -16,7 +16,7 @@ from rsr.errors import WorkspaceError
 from rsr.files import write_json
 from rsr.sessions import write_session
 from rsr.workspace import Workspace
-from tasks.locking import held
+from rsr_tasks.locking import held
 from tests.calibration.recordings import calibrated, recording
 
 EPISODES = 12
@@ -68,7 +68,7 @@ def events(root: Path, patience: int = 100) -> list[dict]:
 
 
 def test_it_is_quiet_while_the_robot_stays_and_speaks_up_when_it_changes(campaign, prefect_server):
-    from flows.gap_watch import gap_watch
+    from rsr_flows.gap_watch import gap_watch
 
     assert gap_watch(str(campaign.root)) is False
     assert page().startswith("# The gap is within its noise band")
@@ -79,8 +79,9 @@ def test_it_is_quiet_while_the_robot_stays_and_speaks_up_when_it_changes(campaig
     assert event["payload"]["gap_now"] > event["payload"]["limit"]
 
 
+@pytest.mark.slow
 def test_a_drop_that_no_calibration_has_seen_is_judged_and_the_alarm_stays_in_sight(campaign, prefect_server, capsys):
-    from flows.gap_watch import gap_watch
+    from rsr_flows.gap_watch import gap_watch
 
     dump_config(LoopConfig(reality=RealityConfig(kind="inbox")), campaign.settings_path)
     made = record(campaign, "session-003", seed=3, truth=(("actuator_gain", 0.9),))
@@ -101,7 +102,7 @@ def test_a_drop_that_no_calibration_has_seen_is_judged_and_the_alarm_stays_in_si
 
 
 def test_without_a_calibration_it_says_what_is_missing(tmp_path, prefect_server):
-    from flows.gap_watch import gap_watch
+    from rsr_flows.gap_watch import gap_watch
 
     write_json(tmp_path / "iterations.json", {"chain": {}})
     with pytest.raises(WorkspaceError, match="got 0 iterations with a calibration"):

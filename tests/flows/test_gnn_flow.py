@@ -13,10 +13,10 @@ import pytest
 
 from rsr.calibration import load_calibration
 from rsr.errors import ConfigError
-from rsr.gnn.tuning import load_gnn
+from rsr.learned.gnn.calibration import load_gnn
 from rsr.scenarios import load_scenario
-from tasks import bookkeeping, versions
-from tasks.campaign import GNN_TABLE, finished, opened
+from rsr_tasks import bookkeeping, versions
+from rsr_tasks.campaign import GNN_TABLE, finished, opened
 
 TINY = {
     "reality": {"episodes": 6},
@@ -28,7 +28,7 @@ TINY = {
 @pytest.fixture(scope="module")
 def done(tmp_path_factory, prefect_server) -> Path:
     """A campaign of one iteration, run as a flow."""
-    from flows.gnn import gnn
+    from rsr_flows.gnn import gnn
 
     root = tmp_path_factory.mktemp("gnn") / "workspace"
     (row,) = gnn(str(root), 1, TINY)
@@ -43,6 +43,7 @@ def results(root: Path) -> dict[str, str]:
     return {str(path.relative_to(root)): hashlib.sha256(path.read_bytes()).hexdigest() for path in kept}
 
 
+@pytest.mark.slow
 def test_it_ends_with_everything_versioned_and_clean(done):
     assert bookkeeping.stale(done) == set()
     assert versions.git(done, "status", "--porcelain") == ""
@@ -51,6 +52,7 @@ def test_it_ends_with_everything_versioned_and_clean(done):
         assert finished(campaign, 1)
 
 
+@pytest.mark.slow
 def test_the_calibration_is_the_networks(done):
     folder = done / "iterations/001/calibration"
     calibration, scenario = load_calibration(folder), load_scenario("two_cubes")
@@ -65,6 +67,7 @@ def test_the_calibration_is_the_networks(done):
     assert "teacher" in (done / "iterations/001/report.html").read_text()
 
 
+@pytest.mark.slow
 def test_killed_in_training_it_goes_on_to_what_nobody_disturbed(tmp_path, done):
     """Killed when the trained network would be stored: the checkpoint of the training is there, the stage is not."""
 
@@ -80,7 +83,7 @@ def test_killed_in_training_it_goes_on_to_what_nobody_disturbed(tmp_path, done):
 
 
 def test_a_scenario_without_a_stand_in_needs_an_inbox(tmp_path, prefect_server):
-    from flows.gnn import gnn
+    from rsr_flows.gnn import gnn
 
-    with pytest.raises(ConfigError, match="got reality 'twin' of scenario cube_toss; expected inbox, or the stand-in"):
+    with pytest.raises(ConfigError, match="got reality 'stand_in' of scenario cube_toss"):
         gnn(str(tmp_path / "w"), 1, {"scenario": "cube_toss"})

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+import shutil
+import subprocess
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,19 +16,21 @@ from toy.bare import find_faults
 
 from rsr.config import LoopConfig, RealityConfig
 from rsr.errors import ConfigError, SessionError, Waiting
+from rsr.files import write_json
+from rsr.pipelines.lab.approval import approve, require_approval
+from rsr.pipelines.lab.arrivals import answer, awaited
 from rsr.policies import Normaliser, Policy
 from rsr.progress import Advance, ignore
-from rsr.realities import CollectionPlan, Twin
+from rsr.realities import CollectionPlan, StandIn
 from rsr.scenarios import load_scenario, task_of
 from rsr.sessions import read_session, write_session
-from rsr.steps.answer import answer, awaited
-from rsr.steps.approval import approve, require_approval
 from rsr.workspace import Workspace
-from tasks.campaign import opened
+from rsr_tasks import bookkeeping, versions
+from rsr_tasks.campaign import opened
 
 
 def collect(workspace: Workspace, iteration: int, advance: Advance) -> None:
-    """What the toy steps can use, once the gate is open and something lies in the inbox."""
+    """Session for the toy steps, once the gate is open and something lies in the inbox."""
     require_approval(workspace, iteration - 1)
     drop = workspace.root / "inbox" / workspace.session_dir(iteration).name
     if not drop.exists():
@@ -41,12 +46,12 @@ LAB = LoopConfig(reality=RealityConfig(kind="inbox", episodes=2, approval=True))
 def still() -> Policy:
     size = task_of(load_scenario("push_cube")).observation_size
     layers = ((np.zeros((2, size), np.float32), np.zeros(2, np.float32)),)
-    return Policy("push_cube", Normaliser(np.zeros(size), np.ones(size), 10.0), layers)
+    return Policy(task_of(load_scenario("push_cube")), Normaliser(np.zeros(size), np.ones(size), 10.0), layers)
 
 
 def visit(folder: Path, name: str = "monday") -> Path:
-    """What a lab recorded, under a name of its own."""
-    session = Twin(load_scenario("push_cube"), 1).collect(still(), CollectionPlan(name, 2, 5), ignore)
+    """A lab's recording, under a name of its own."""
+    session = StandIn(load_scenario("push_cube"), 1).collect(still(), CollectionPlan(name, 2, 5), ignore)
     return write_session(folder, session)
 
 
@@ -73,6 +78,13 @@ class TestApproval:
         with pytest.raises(Waiting, match="got an approval of another policy, by a person"):
             require_approval(campaign, 0)
 
+    def test_the_card_that_says_how_the_network_is_evaluated_belongs_to_it(self, campaign):
+        approve(campaign, 0, by="a person")
+        card = campaign.policy_dir(0) / "policy.json"
+        card.write_text(card.read_text().replace('"tanh"', '"relu"'))
+        with pytest.raises(Waiting, match="got an approval of another policy"):
+            require_approval(campaign, 0)
+
     def test_it_needs_a_name_and_a_policy(self, campaign):
         from rsr.errors import WorkspaceError
 
@@ -84,6 +96,93 @@ class TestApproval:
     def test_a_damaged_one_counts_for_nothing(self, campaign):
         campaign.approval_path(0).write_text('{"by": ')
         with pytest.raises(Waiting, match="got an approval that cannot be read"):
+            require_approval(campaign, 0)
+
+
+def made_key(folder: Path, name: str) -> Path:
+    command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f"{name}@lab", "-f", str(folder / name)]
+    subprocess.run(command, check=True)
+    return folder / name
+
+
+@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="no ssh-keygen")
+class TestApprovers:
+    """A campaign whose approvers are known by their keys."""
+
+    @pytest.fixture
+    def keys(self, campaign, tmp_path) -> dict[str, Path]:
+        keys = {name: made_key(tmp_path, name) for name in ("first", "second", "stranger")}
+        lines = [f"{name}: {keys[name].with_suffix('.pub').read_text()}" for name in ("first", "second")]
+        campaign.approvers_path.write_text("".join(lines))
+        return keys
+
+    def test_a_signature_of_one_of_them_opens_the_gate(self, campaign, keys):
+        given = approve(campaign, 0, by="second", note="read it", key=keys["second"])
+        assert given.said_by() == "second (signed)"
+        require_approval(campaign, 0)
+
+    @pytest.mark.parametrize("key", ["stranger", "second"])
+    def test_a_name_needs_its_own_key(self, campaign, keys, key):
+        with pytest.raises(ConfigError, match="expected one with the key of that name in approvers.yaml"):
+            approve(campaign, 0, by="first", key=keys[key])
+        assert not campaign.approval_path(0).exists()
+
+    def test_without_a_key_or_a_known_name_nothing_is_written(self, campaign, keys):
+        with pytest.raises(ConfigError, match="got no signature"):
+            approve(campaign, 0, by="first")
+        with pytest.raises(ConfigError, match="got 'stranger'; expected one of first, second"):
+            approve(campaign, 0, by="stranger", key=keys["stranger"])
+        keys["first"].chmod(0o644)
+        with pytest.raises(ConfigError, match="readable by its owner alone"):
+            approve(campaign, 0, by="first", key=keys["first"])
+        assert not campaign.approval_path(0).exists()
+
+    def test_a_claim_from_before_does_not_count(self, campaign, keys):
+        approvers = campaign.approvers_path.read_bytes()
+        campaign.approvers_path.unlink()
+        assert "only a claim" in approve(campaign, 0, by="first").said_by()
+        require_approval(campaign, 0)
+        campaign.approvers_path.write_bytes(approvers)
+        with pytest.raises(Waiting, match="got an approval in the name of first that nobody in approvers.yaml signed"):
+            require_approval(campaign, 0)
+
+    @pytest.mark.parametrize("name", ["by", "at", "note", "policy_sha256", "card_sha256", "signature"])
+    def test_nothing_of_it_can_be_changed_afterwards(self, campaign, keys, name):
+        approve(campaign, 0, by="first", key=keys["first"])
+        path = campaign.approval_path(0)
+        said = json.loads(path.read_text())
+        path.write_text(json.dumps({**said, name: "second" if name == "by" else "another"}))
+        with pytest.raises(Waiting):
+            require_approval(campaign, 0)
+
+    def test_a_policy_that_changed_is_not_deployed(self, campaign, keys):
+        approve(campaign, 0, by="first", key=keys["first"])
+        replace(still(), squashed=True).save(campaign.policy_dir(0))
+        with pytest.raises(Waiting, match="got an approval of another policy, by first"):
+            require_approval(campaign, 0)
+
+    def test_who_is_struck_from_the_list_approves_no_more(self, campaign, keys):
+        approve(campaign, 0, by="first", key=keys["first"])
+        lines = campaign.approvers_path.read_text().splitlines(keepends=True)
+        campaign.approvers_path.write_text(lines[1])
+        with pytest.raises(Waiting, match="nobody in approvers.yaml signed"):
+            require_approval(campaign, 0)
+
+    def test_a_signature_for_another_purpose_is_none(self, campaign, keys):
+        given = approve(campaign, 0, by="first", key=keys["first"])
+        command = ["ssh-keygen", "-Y", "sign", "-f", str(keys["first"]), "-n", "git"]
+        other = subprocess.run(command, input=given.statement(), capture_output=True, check=True).stdout.decode()
+        write_json(campaign.approval_path(0), asdict(replace(given, signature=other)))
+        with pytest.raises(Waiting, match="nobody in approvers.yaml signed"):
+            require_approval(campaign, 0)
+
+    @pytest.mark.parametrize(
+        "words", ["", "first", "first: a key", 'first: "ssh-ed25519 AAAA\\n* ssh-ed25519 BBBB"', "{"]
+    )
+    def test_a_list_that_is_none_opens_nothing(self, campaign, keys, words):
+        approve(campaign, 0, by="first", key=keys["first"])
+        campaign.approvers_path.write_text(words)
+        with pytest.raises(ConfigError, match="expected a line `NAME: ssh-ed25519 AAAA"):
             require_approval(campaign, 0)
 
 
@@ -107,13 +206,16 @@ class TestAnswer:
         assert not (campaign.root / "inbox" / ".incoming").exists()
 
     def test_a_campaign_on_the_stand_in_takes_none(self, tmp_path):
-        with opened(tmp_path / "twin", TABLE_NAME) as made, pytest.raises(ConfigError, match="got reality.kind: twin"):
+        with (
+            opened(tmp_path / "stand_in", TABLE_NAME, LoopConfig()) as made,
+            pytest.raises(ConfigError, match="got reality.kind: stand_in"),
+        ):
             answer(made.workspace, [visit(tmp_path)])
 
 
 def test_the_loop_waits_for_approval_then_for_the_lab_and_goes_on(tmp_path, prefect_server):
-    from flows.lab import Decision, LabVisit, after_lab_session, approve
-    from flows.rsr_loop import rsr_loop
+    from rsr_flows.lab import Decision, LabVisit, after_lab_session, approve
+    from rsr_flows.rsr_loop import rsr_loop
 
     root = str(tmp_path / "campaign")
     with opened(tmp_path / "campaign", TABLE_WITH_LAB, LAB) as made:
@@ -128,14 +230,22 @@ def test_the_loop_waits_for_approval_then_for_the_lab_and_goes_on(tmp_path, pref
 
     rows = after_lab_session(LabVisit(workspace=root, sources=[visit(tmp_path)], method="sysid"), table=TABLE_WITH_LAB)
     assert [row["iteration"] for row in rows] == [1]
-    assert not workspace.waiting_path.exists()
-    assert find_faults(workspace.root, 1, TABLE_WITH_LAB) == ["git status:  M params.yaml"]
+    assert "expected a person's approval of policy 1" in workspace.waiting_path.read_text(), "the question after it"
+    assert workspace.metrics_path(1).exists()
+    planned = [" M dvc.yaml", " M iterations.json", " M params.yaml", "?? iterations/002/"]
+    status, others = (
+        versions.git(workspace.root, "status", "--porcelain"),
+        find_faults(workspace.root, 1, TABLE_WITH_LAB),
+    )
+    assert sorted(status.split("\n")) == planned
+    assert [fault for fault in others if not fault.startswith(("not finished: stale", "git status"))] == []
+    assert all(address.endswith("@2") for address in bookkeeping.stale(workspace.root))
     assert workspace.settings().tune.method == "sysid"
     assert workspace.config(1).tune.method == "sysid", "the session of this very visit is what it was chosen for"
 
 
 def test_an_empty_form_changes_no_setting(campaign):
-    from tasks.lab import choose
+    from rsr_tasks.lab import choose
 
     before = campaign.settings_path.read_bytes()
     choose.fn(str(campaign.root), None, None, None)
@@ -145,7 +255,7 @@ def test_an_empty_form_changes_no_setting(campaign):
 
 
 def test_the_form_reaches_the_iteration_that_waits_and_none_before(campaign):
-    from tasks.lab import choose
+    from rsr_tasks.lab import choose
 
     campaign.plan(0)
     campaign.plan(1)

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from toy import TABLE_NAME
 
+from rsr.config import LoopConfig
 from rsr.errors import ConfigError
-from tasks import versions
-from tasks.campaign import opened
+from rsr_tasks import versions
+from rsr_tasks.campaign import opened
 
 PLANTED = "planted-3f9c1e"
 PROJECT = Path(__file__).resolve().parents[2]
@@ -23,7 +24,7 @@ def campaign(tmp_path_factory) -> tuple[Path, Path, str]:
     """A loop run with secrets in the environment and in DVC's local file, whose remote is away; what it printed."""
     folder = tmp_path_factory.mktemp("lab")
     root, home = folder / "campaign", folder / "prefect"
-    with opened(root, TABLE_NAME):
+    with opened(root, TABLE_NAME, LoopConfig()):
         pass
     config = (root / ".dvc/config").read_text().replace("[core]\n", "[core]\n    remote = shared\n")
     (root / ".dvc/config").write_text(f"{config}['remote \"shared\"']\n    url = http://127.0.0.1:9/store\n")
@@ -33,12 +34,13 @@ def campaign(tmp_path_factory) -> tuple[Path, Path, str]:
     versions.git(root, "commit", "--quiet", "-m", "remote", "--", ".dvc/config")
     secrets = dict.fromkeys(("AWS_SECRET_ACCESS_KEY", "PREFECT_API_KEY", "LAB_TOKEN"), PLANTED)
     environment = {**os.environ, **secrets, "PREFECT_HOME": str(home), "PREFECT_LOGGING_LEVEL": "DEBUG"}
-    command = [sys.executable, "-m", "toy", "loop", "--workspace", str(root), "--iterations", "1"]
+    command = [sys.executable, "-m", "loop_of", TABLE_NAME, "--workspace", str(root), "--iterations", "1"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert (root / "iterations/001/report.html").exists(), done.stderr
     return root, home, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_it_is_in_no_file_of_the_campaign_but_the_one_that_git_ignores(campaign):
     root, _, _ = campaign
     holders = [path for path in root.rglob("*") if path.is_file() and PLANTED.encode() in path.read_bytes()]
@@ -66,8 +68,8 @@ def test_settings_have_no_place_for_one_and_do_not_repeat_it():
 def test_jobs_of_a_fan_out_are_not_kept_by_the_server(prefect_server):
     from prefect.client.orchestration import get_client
 
-    from tasks.engine_settings import Engine
-    from tasks.fan_out import fan_out
+    from rsr_tasks.engine_settings import Engine
+    from rsr_tasks.fan_out import fan_out
 
     assert fan_out("tests.flows.test_secrets:used", [{"token": PLANTED}], Engine()) == [len(PLANTED)]
     with get_client(sync_client=True) as client:

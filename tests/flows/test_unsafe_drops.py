@@ -18,14 +18,14 @@ from toy.bare import find_faults
 from rsr.config import LoopConfig, RealityConfig
 from rsr.errors import Refused
 from rsr.files import sha256, write_arrays, write_json
+from rsr.pipelines.lab.arrivals import answer
 from rsr.policies import Normaliser, Policy
 from rsr.progress import Advance, ignore
-from rsr.realities import CollectionPlan, Twin
+from rsr.realities import CollectionPlan, StandIn
 from rsr.scenarios import load_scenario, task_of
 from rsr.sessions import read_session, write_session
-from rsr.steps.answer import answer
 from rsr.workspace import Workspace
-from tasks.campaign import opened
+from rsr_tasks.campaign import opened
 from tests.sessions import hostile_files
 from tests.sessions.hostile_files import ALLOWED_MB, ARCHIVES, LIES, UNSAFE
 
@@ -36,7 +36,8 @@ def start(workspace: Workspace, iteration: int, advance: Advance) -> None:
     """A policy that stands still: what the real step of collecting needs."""
     size = task_of(load_scenario("push_cube")).observation_size
     layers = ((np.zeros((2, size), np.float32), np.zeros(2, np.float32)),)
-    Policy("push_cube", Normaliser(np.zeros(size), np.ones(size), 10.0), layers).save(workspace.policy_dir(0))
+    normaliser = Normaliser(np.zeros(size), np.ones(size), 10.0)
+    Policy(task_of(load_scenario("push_cube")), normaliser, layers).save(workspace.policy_dir(0))
     write_json(workspace.calibration_dir(0) / "calibration.json", {"status": "prior", "friction": 0.2})
 
 
@@ -57,7 +58,7 @@ _OURS = {name: f"tests.flows.test_unsafe_drops:{name}" for name in ("start", "tu
 TABLE = replace(
     toy.TABLE,
     stages=tuple(replace(step, function=_OURS.get(step.name, step.function)) for step in toy.TABLE.stages),
-    collect=replace(toy.TABLE.collect, function="rsr.steps.collect:collect"),
+    collect=replace(toy.TABLE.collect, function="rsr.pipelines.loop.collect:collect"),
 )
 TABLE_NAME = "tests.flows.test_unsafe_drops:TABLE"
 LAB = LoopConfig(reality=RealityConfig(kind="inbox", episodes=2, largest_mb=ALLOWED_MB))
@@ -67,13 +68,13 @@ FOLDERS = {**{f"unsafe: {name}": UNSAFE[name] for name in UNSAFE}, **{f"lie: {na
 
 @pytest.fixture(scope="module")
 def good(tmp_path_factory) -> Path:
-    """What a lab records when all is well."""
+    """A lab's recording when all is well."""
     folder = tmp_path_factory.mktemp("lab")
     workspace = Workspace(folder / "policy")
     start(workspace, 0, ignore)
     plan = CollectionPlan("session-001", 2, 5)
     return write_session(
-        folder, Twin(load_scenario("push_cube"), 1).collect(Policy.load(workspace.policy_dir(0)), plan, ignore)
+        folder, StandIn(load_scenario("push_cube"), 1).collect(Policy.load(workspace.policy_dir(0)), plan, ignore)
     )
 
 
@@ -91,8 +92,9 @@ def spoilt(good: Path, folder: Path, name: str) -> Path:
     return copy
 
 
+@pytest.mark.slow
 def test_the_loop_refuses_every_bad_drop_and_goes_on_with_the_good_one(tmp_path, good, prefect_server):
-    from flows.rsr_loop import rsr_loop
+    from rsr_flows.rsr_loop import rsr_loop
 
     root = tmp_path / "campaign"
     with opened(root, TABLE_NAME, LAB) as made:
@@ -114,7 +116,9 @@ def test_the_loop_refuses_every_bad_drop_and_goes_on_with_the_good_one(tmp_path,
     rsr_loop(str(root), 1, TABLE_NAME)
     assert (root / "params.yaml").read_bytes() == before
     assert not archive.exists()
-    assert "which leads out of the archive" in (aside / "session-001.zip-1.txt").read_text()
+    number = len(chosen) + 1
+    assert (aside / f"session-001-{number}.zip").is_file()
+    assert "which leads out of the archive" in (aside / f"session-001-{number}.txt").read_text()
 
     hostile_files.packed(good, inbox / "session-001.tar.gz")
     assert [row["iteration"] for row in rsr_loop(str(root), 1, TABLE_NAME)] == [1]
@@ -122,6 +126,7 @@ def test_the_loop_refuses_every_bad_drop_and_goes_on_with_the_good_one(tmp_path,
     assert find_faults(root, 1, TABLE_NAME) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FOLDERS)
 def test_the_form_of_a_visit_takes_none_of_them(tmp_path, good, name):
     with opened(tmp_path / "campaign", TABLE_NAME, LAB) as made:
@@ -142,13 +147,13 @@ def ingest(source: Path, where: Path, *options: str) -> subprocess.CompletedProc
 @pytest.mark.parametrize("name", ["unsafe: pickle", "lie: flipped bit"])
 def test_the_command_sets_a_folder_aside_with_the_reason(tmp_path, good, name):
     source = spoilt(good, tmp_path / "lab", name)
-    done = ingest(source, tmp_path, "--largest-mb", str(ALLOWED_MB))
-    moved = tmp_path / "lab" / "quarantine" / "session-001-1"
+    done = ingest(source, tmp_path, "--largest-mb", str(ALLOWED_MB), "--quarantine", "aside")
+    moved = Path("aside/session-001-1")
     assert done.returncode == 2
     assert FOLDERS[name][1] in done.stderr
-    assert f"Nothing was stored; the source is now {moved}" in done.stderr
-    assert moved.is_dir()
-    assert FOLDERS[name][1] in (moved.parent / "session-001-1.txt").read_text()
+    assert f"Nothing was stored, the source is now {moved}" in done.stderr
+    assert (tmp_path / moved).is_dir()
+    assert FOLDERS[name][1] in (tmp_path / "aside" / "session-001-1.txt").read_text()
     assert not (tmp_path / "data").exists()
 
 
@@ -156,7 +161,7 @@ def test_the_command_sets_an_archive_aside_where_it_is_told(tmp_path):
     make, words = ARCHIVES["tar link"]
     done = ingest(make(tmp_path), tmp_path, "--quarantine", "aside")
     assert words in done.stderr
-    assert (tmp_path / "aside" / "a.tar.gz-1").is_file()
+    assert (tmp_path / "aside" / "a-1.tar.gz").is_file()
 
 
 def test_a_good_visit_is_stored_from_an_archive(tmp_path, good):

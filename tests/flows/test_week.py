@@ -7,6 +7,7 @@ import pytest
 from tests.policies.test_policy_benchmarks import figures_of
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_week_goes_by_without_a_hand(tmp_path):
     figures = figures_of("week", tmp_path)

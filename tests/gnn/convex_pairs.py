@@ -5,20 +5,21 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from rsr.gnn.bodies import Body, World, box_mesh, hull_mesh, uniform_body
-from rsr.gnn.rigid import matrix, normalised
+from benchmarks.baselines.gnn_scenes import uniform_body
+from rsr.learned.gnn.bodies import RigidBody, RigidWorld, box_mesh, hull_mesh
+from rsr.learned.gnn.rigid import matrix, normalised
 
 
-def random_body(rng: np.random.Generator, name: str = "body") -> Body:
+def random_body(rng: np.random.Generator, name: str = "body") -> RigidBody:
     """A box, or the hull of eight points, about 6 cm across."""
     box = rng.random() < 0.5
     mesh = box_mesh(rng.uniform(0.02, 0.05, 3)) if box else hull_mesh(rng.normal(size=(8, 3)) * 0.03)
     return uniform_body(name, mesh, float(rng.uniform(0.05, 0.3)))
 
 
-def random_pair(rng: np.random.Generator, apart_m: float = 0.06) -> tuple[World, torch.Tensor, torch.Tensor]:
+def random_pair(rng: np.random.Generator, apart_m: float = 0.06) -> tuple[RigidWorld, torch.Tensor, torch.Tensor]:
     """Two bodies without a floor, their places [2, 3] and their orientations [2, 4], in float64."""
-    world = World((random_body(rng), random_body(rng)), floor=False)
+    world = RigidWorld((random_body(rng), random_body(rng)), floor=False)
     return world, torch.tensor(rng.uniform(-apart_m, apart_m, (2, 3))), random_turns(rng, 2)
 
 

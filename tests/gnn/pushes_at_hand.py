@@ -6,17 +6,13 @@ from functools import cache
 
 import numpy as np
 
-from rsr.gnn.rotations import from_rotation_vector, product
-from rsr.gnn.scaling import Scaling, generate_trajectories, load_scaled
-from rsr.gnn.scenes import cube_world
-from rsr.gnn.teacher import Job, simulate, teacher_model
-from rsr.gnn.trajectories import Trajectory
-from rsr.scenarios.two_cubes import ContactParameters
+from benchmarks.baselines.gnn_scenes import compiled, cube_world, simulate
+from rsr.learned.gnn.trajectories import Trajectory
+from rsr.rotations import from_rotation_vector, product
+from rsr.scenarios.built_in.two_cubes import ContactParameters
 
 KNOWN = ContactParameters(0.3, (0.92, 0.97, 0.002, 0.03, 2.5), (0.012, 0.7))
 WORLD = cube_world(2)
-
-__all__ = ["KNOWN", "WORLD", "Scaling", "generate_trajectories", "load_scaled", "noisy", "pushed"]
 
 
 @cache
@@ -26,7 +22,7 @@ def pushed(speed_m_s: float = 1.0, aside_m: float = 0.01, frames: int = 20) -> T
     poses[0, :2] = -0.13 - 2 * speed_m_s / 60, aside_m
     velocities = np.zeros((2, 6))
     velocities[0, 0] = speed_m_s + 2 * KNOWN.mu * 9.81 / 60
-    (found,) = simulate([Job(teacher_model(WORLD, KNOWN), poses[None], velocities[None])], frames + 2)
+    found = simulate(compiled(WORLD, KNOWN), poses[None], velocities[None], frames + 2)
     return Trajectory(WORLD, found[0, 2:], name=f"push at {speed_m_s:g} m/s")
 
 

@@ -1,26 +1,22 @@
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 import torch
 from convex_pairs import as_poses, random_body, random_pair, random_turns
 
-from rsr.errors import ConfigError
-from rsr.gnn.bodies import Body, World, box_mesh
-from rsr.gnn.detection import Contacts, detect
-from rsr.gnn.detection_coal import coal_face_pairs, nearest_of_meshes
-from rsr.gnn.detection_faces import FacePairs, face_pairs
-from rsr.gnn.graph import Scenes, scenes_of
-from rsr.gnn.rigid import exponential, matrix, product, turned
+from rsr.learned.gnn.bodies import RigidBody, RigidWorld, box_mesh
+from rsr.learned.gnn.detection import Contacts, detect
+from rsr.learned.gnn.faces import FacePairs, face_pairs
+from rsr.learned.gnn.graph import Scenes, scenes_of
+from rsr.learned.gnn.rigid import exponential, matrix, product, turned
 
-pytest.importorskip("coal")
+coal = pytest.importorskip("benchmarks.baselines.gnn_coal", reason="needs coal: pip install coal", exc_type=ImportError)
 MARGIN_M = 0.035
-CUBE = Body("cube", box_mesh((0.04,) * 3), 0.15)
+CUBE = RigidBody("cube", box_mesh((0.04,) * 3), 0.15)
 
 
-def _detect(worlds: list[World], places: torch.Tensor, orientations: torch.Tensor) -> Contacts:
+def _detect(worlds: list[RigidWorld], places: torch.Tensor, orientations: torch.Tensor) -> Contacts:
     return detect(scenes_of(worlds, torch.float64), places, matrix(orientations), MARGIN_M)
 
 
@@ -29,7 +25,7 @@ def test_gaps_are_those_of_gjk_and_epa() -> None:
     for _ in range(250):
         world, places, turns = random_pair(rng)
         first, second = as_poses(places, turns)
-        true = nearest_of_meshes(world.bodies[0].mesh, first, world.bodies[1].mesh, second)
+        true = coal.nearest_of_meshes(world.bodies[0].mesh, first, world.bodies[1].mesh, second)
         if not -0.001 < true.distance_m < MARGIN_M:
             continue
         contacts = _detect([world], places, turns)
@@ -58,7 +54,7 @@ def test_contacts_lie_on_both_bodies_and_their_normals_look_at_the_first() -> No
 def test_cubes_of_one_height_push_each_other_sideways_only() -> None:
     """Their top corners lie in one plane, and by a hair above or below: no reason for a normal that looks up."""
     rng = np.random.default_rng(2)
-    world = World((CUBE, CUBE))
+    world = RigidWorld((CUBE, CUBE))
     for gap in (-2e-4, 0.0, 5e-4, 0.005):
         places = torch.tensor([[0.0, 0, 0.04], [0.08 + gap, 0.02, 0.04]]) + torch.tensor(rng.normal(size=(2, 3)) * 1e-6)
         turns = exponential(torch.tensor(rng.normal(size=(2, 3)) * 1e-6))
@@ -74,12 +70,15 @@ def test_cubes_of_one_height_push_each_other_sideways_only() -> None:
 
 def test_a_standing_cube_touches_the_floor_in_four_corners() -> None:
     contacts = _detect(
-        [World((CUBE,))], torch.tensor([[0, 0, 0.0399]]).double(), torch.tensor([[1.0, 0, 0, 0]]).double()
+        [RigidWorld((CUBE,))], torch.tensor([[0, 0, 0.0399]]).double(), torch.tensor([[1.0, 0, 0, 0]]).double()
     )
     torch.testing.assert_close(contacts.gaps_m, torch.full((4,), -1e-4, dtype=torch.float64))
     assert contacts.second.tolist() == [1] * 4
     assert contacts.normals[:, 2].tolist() == [1.0] * 4
-    assert len(_detect([World((CUBE,), floor=False)], torch.zeros(1, 3).double(), torch.eye(1, 4).double()).first) == 0
+    assert (
+        len(_detect([RigidWorld((CUBE,), floor=False)], torch.zeros(1, 3).double(), torch.eye(1, 4).double()).first)
+        == 0
+    )
 
 
 def test_edges_that_cross_are_found() -> None:
@@ -87,7 +86,7 @@ def test_edges_that_cross_are_found() -> None:
     tilt = exponential(torch.tensor([[np.pi / 4, 0, 0], [0, np.pi / 4, 0]], dtype=torch.float64))
     height = 0.04 * np.sqrt(2)
     places = torch.tensor([[0.003, 0.005, 2 * height + 0.001], [0.0, 0, 0]], dtype=torch.float64)
-    contacts = _detect([World((CUBE, CUBE), floor=False)], places, tilt)
+    contacts = _detect([RigidWorld((CUBE, CUBE), floor=False)], places, tilt)
     best = int(contacts.gaps_m.argmin())
     assert float(contacts.gaps_m[best]) == pytest.approx(0.001, abs=1e-9)
     assert contacts.normals[best].abs().tolist() == pytest.approx([0, 0, 1], abs=1e-9)
@@ -98,7 +97,7 @@ def test_edges_that_cross_are_found() -> None:
 
 def test_a_batch_of_scenes_of_different_size_has_the_contacts_of_each() -> None:
     rng = np.random.default_rng(4)
-    worlds = [World(tuple(random_body(rng) for _ in range(count))) for count in (1, 3, 2)]
+    worlds = [RigidWorld(tuple(random_body(rng) for _ in range(count))) for count in (1, 3, 2)]
     places, turns = torch.tensor(rng.uniform(-0.05, 0.05, (6, 3))), random_turns(rng, 6)
     places[:, 2] += 0.05
     together = _detect(worlds, places, turns)
@@ -115,7 +114,7 @@ def test_a_batch_of_scenes_of_different_size_has_the_contacts_of_each() -> None:
 
 def test_chosen_scenes_are_the_scenes_chosen() -> None:
     rng = np.random.default_rng(5)
-    worlds = [World(tuple(random_body(rng) for _ in range(count))) for count in (1, 3, 2)]
+    worlds = [RigidWorld(tuple(random_body(rng) for _ in range(count))) for count in (1, 3, 2)]
     chosen = scenes_of(worlds).select(torch.tensor([2, 0, 2]))
     again = scenes_of([worlds[2], worlds[0], worlds[2]])
     assert chosen.pairs.tolist() == again.pairs.tolist() == [[0, 1], [3, 4]]
@@ -140,11 +139,11 @@ def test_pairs_of_faces_are_those_of_coal() -> None:
         world, places, orientations = random_pair(rng)
         scenes, turns = scenes_of([world], torch.float64), matrix(orientations)
         first, second = as_poses(places, orientations)
-        if nearest_of_meshes(world.bodies[0].mesh, first, world.bodies[1].mesh, second).distance_m < 0.001:
+        if coal.nearest_of_meshes(world.bodies[0].mesh, first, world.bodies[1].mesh, second).distance_m < 0.001:
             continue
         ours, theirs = (
             _distances(scenes, places, turns, find(scenes, places, turns, 0.03))
-            for find in (face_pairs, coal_face_pairs)
+            for find in (face_pairs, coal.coal_face_pairs)
         )
         # Coal also lists faces that look the same way, behind one another.
         assert set(ours) <= set(theirs)
@@ -160,10 +159,3 @@ def test_turning_the_scene_turns_its_contacts() -> None:
     before, after = _detect([world], places, turns), _detect([world], places @ matrix(turn)[0].T, product(turn, turns))
     torch.testing.assert_close(after.gaps_m, before.gaps_m)
     torch.testing.assert_close(after.normals, before.normals @ matrix(turn)[0].T)
-
-
-def test_without_coal_the_message_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "coal", None)
-    pose = (np.zeros(3), np.eye(3))
-    with pytest.raises(ConfigError, match=r"pip install 'rsr\[gnn\]'"):
-        nearest_of_meshes(CUBE.mesh, pose, CUBE.mesh, pose)

@@ -12,17 +12,16 @@ from convex_pairs import random_body
 from pushes_at_hand import pushed
 
 from rsr.errors import CalibrationError, ConfigError
-from rsr.gnn.bodies import Body, World, box_mesh
-from rsr.gnn.contract import ContactNetwork, rollout, rollout_scenes, start_state
-from rsr.gnn.detection_coal import coal_face_pairs
-from rsr.gnn.fignet import FigNetwork
-from rsr.gnn.graph import scenes_of
-from rsr.gnn.rigid import exponential, matched, matrix, nearest_rotation, normalised, product, quaternion
-from rsr.gnn.rotations import angle_between
-from rsr.gnn.storage import load_network, new_network, save_network
+from rsr.learned.gnn.bodies import RigidBody, RigidWorld, box_mesh
+from rsr.learned.gnn.contact_network import ContactNetwork, rollout, rollout_scenes, start_state
+from rsr.learned.gnn.fignet import FigNetwork
+from rsr.learned.gnn.graph import scenes_of
+from rsr.learned.gnn.rigid import exponential, matched, matrix, nearest_rotation, normalised, product, quaternion
+from rsr.learned.gnn.storage import load_network, new_network, save_network
+from rsr.rotations import angle_between
 
 KINDS = ("impulse", "fignet")
-CUBE = Body("cube", box_mesh((0.04,) * 3), 0.15)
+CUBE = RigidBody("cube", box_mesh((0.04,) * 3), 0.15)
 DT_S = 1 / 60
 
 
@@ -41,7 +40,7 @@ WORLD = pushed().world
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_batch_of_scenes_of_different_size_moves_as_each_does_alone(kind: str) -> None:
     rng, network = np.random.default_rng(0), _network(kind)
-    worlds = [World(tuple(random_body(rng) for _ in range(count))) for count in (2, 1, 3)]
+    worlds = [RigidWorld(tuple(random_body(rng) for _ in range(count))) for count in (2, 1, 3)]
     places = rng.uniform(-0.05, 0.05, (6, 3)) + np.array([0, 0, 0.06])
     first = np.concatenate([places, np.tile([1.0, 0, 0, 0], (6, 1))], axis=1)
     second = first + np.pad(rng.normal(size=(6, 3)) * 0.002, ((0, 0), (0, 4)))
@@ -54,13 +53,15 @@ def test_a_batch_of_scenes_of_different_size_moves_as_each_does_alone(kind: str)
 
 def test_the_impulse_network_keeps_momentum_and_falls_freely() -> None:
     network = _network("impulse")
-    falling = World((CUBE,), floor=False)
+    falling = RigidWorld((CUBE,), floor=False)
     start = torch.tensor([[[0.0, 0, 1, 1, 0, 0, 0]], [[0.01, 0, 1, 1, 0, 0, 0]]], dtype=torch.float64)
     poses = rollout(network, falling, start[None], 10)[0, :, 0]
     frame = torch.arange(1, 11).double()
     torch.testing.assert_close(poses[:, 0], 0.01 * (1 + frame))
     torch.testing.assert_close(poses[:, 2], 1 - 9.81 * DT_S**2 * frame * (frame + 1) / 2)
-    floating = World(tuple(replace(body, mass_kg=mass) for body, mass in zip(WORLD.bodies, (0.1, 0.3), strict=True)))
+    floating = RigidWorld(
+        tuple(replace(body, mass_kg=mass) for body, mass in zip(WORLD.bodies, (0.1, 0.3), strict=True))
+    )
     floating = replace(floating, floor=False, gravity_m_s2=0.0)
     starts = _starts(1.2)
     after = rollout(network, floating, starts, 8)
@@ -85,7 +86,7 @@ def test_turning_the_scene_turns_the_motion_of_the_impulse_network() -> None:
 def test_what_happens_far_away_changes_nothing() -> None:
     """The floor that all bodies stand on carries no messages between them."""
     network = _network("impulse")
-    world = World((*WORLD.bodies, CUBE))
+    world = RigidWorld((*WORLD.bodies, CUBE))
     alone = rollout(network, WORLD, _starts(1.0), 6)
     for shift in (0.0, 0.02):
         third = torch.tensor([5.0, 0, 0.04, 1, 0, 0, 0]).expand(1, 2, 1, 7).double().clone()
@@ -159,10 +160,12 @@ def test_gradients_of_masses_and_forces_are_those_of_differences() -> None:
 
 
 def test_fignet_moves_alike_with_either_detection() -> None:
+    pytest.importorskip("coal", reason="needs coal: pip install coal")
     network, starts = _network("fignet"), _starts(1.0)
     state = start_state(starts[0], DT_S)
     scenes = scenes_of([WORLD], torch.float64)
-    by_coal = FigNetwork(network.settings, coal_face_pairs).double().requires_grad_(False)
+    coal = pytest.importorskip("benchmarks.baselines.gnn_coal", exc_type=ImportError)
+    by_coal = FigNetwork(network.settings, coal.coal_face_pairs).double().requires_grad_(False)
     by_coal.load_state_dict(network.state_dict())
     ours, theirs = network(scenes, state), by_coal(scenes, state)
     # Coal lists more faces, those behind one another; so alike, not equal.
@@ -199,7 +202,7 @@ def test_a_network_comes_back_from_its_folder_with_equal_bytes(tmp_path: Path, k
 
 
 def test_damaged_folders_and_wrong_starts_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(CalibrationError, match="Correct the folder, or run `rsr gnn train` again"):
+    with pytest.raises(CalibrationError, match="Correct the folder, or calibrate again"):
         load_network(tmp_path)
     save_network(new_network(), tmp_path)
     card = json.loads((tmp_path / "network.json").read_text())

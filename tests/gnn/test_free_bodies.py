@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from rsr.errors import ScenarioError, SessionError
-from rsr.gnn.variation import judged_trajectories, recorded_trajectories, varied_trajectories
-from rsr.gnn.worlds import free_bodies
+from rsr.learned.gnn.free_bodies import free_bodies
+from rsr.learned.gnn.recordings import judged_trajectories, recorded_trajectories
+from rsr.learned.gnn.scaling import varied_trajectories
 from rsr.scenarios import load_scenario
 from rsr.scenarios.starts import starts_of
 from rsr.sessions import Episode

@@ -12,15 +12,23 @@ from rsr.calibration import Evidence, start_calibration
 from rsr.config import GnnConfig
 from rsr.errors import CalibrationError
 from rsr.files import read_json
-from rsr.gnn.fine_tuning import of_one_length
-from rsr.gnn.storage import new_network, save_network
-from rsr.gnn.tuning import GnnFit, GnnSettings, Judges, Lesson, fit_gnn, load_gnn, split_known
+from rsr.learned.gnn.calibration import (
+    GnnFit,
+    GnnSettings,
+    HeldOutTrajectories,
+    LearningProblem,
+    fit_gnn,
+    load_gnn,
+    of_one_length,
+    split_known,
+)
+from rsr.learned.gnn.storage import new_network, save_network
+from rsr.pipelines.gnn.evaluate import as_gnn
+from rsr.pipelines.gnn.settings import settings_of
 from rsr.progress import ignore
 from rsr.scenarios import load_scenario
 from rsr.sessions import Card, Episode, Session
 from rsr.simulators import MujocoSimulator, evaluate_recording
-from rsr.steps.gnn.evidence import as_gnn
-from rsr.steps.gnn.pieces import settings_of
 
 TOSSES, FRAMES = 7, 50
 SMALL = GnnSettings(trajectories=12, steps=3, finetune_steps=2, threads=1)
@@ -58,16 +66,16 @@ def session(scenario) -> Session:
 
 
 @pytest.fixture(scope="module")
-def lesson(scenario, session) -> Lesson:
-    return Lesson(scenario, (session,), scenario.space.nominal, range(4), SMALL, 3)
+def problem(scenario, session) -> LearningProblem:
+    return LearningProblem(scenario, (session,), scenario.space.nominal, range(4), SMALL, 3)
 
 
 @pytest.fixture(scope="module")
-def fitted(lesson, tmp_path_factory) -> tuple[GnnFit, list[float]]:
+def fitted(problem, tmp_path_factory) -> tuple[GnnFit, list[float]]:
     """A fit and the progress that it reported."""
     seen: list[float] = []
     out = tmp_path_factory.mktemp("fitted")
-    return fit_gnn(lesson, out, lambda fraction, words="": seen.append(fraction)), seen
+    return fit_gnn(problem, out, lambda fraction, words="": seen.append(fraction)), seen
 
 
 def test_a_fit_leaves_a_simulator_and_its_evidence(scenario, session, fitted):
@@ -87,17 +95,18 @@ def test_a_fit_leaves_a_simulator_and_its_evidence(scenario, session, fitted):
     assert judged["position_error_percent"] == pytest.approx(fit.errors[fit.chosen]["position_error_percent"])
 
 
+@pytest.mark.slow
 def test_of_three_recordings_each_is_left_out_once_to_choose_by(scenario, session, tmp_path):
     still = replace(SMALL, finetune_steps=0)
     nominal = scenario.space.nominal
-    fit_gnn(Lesson(scenario, (session,), nominal, range(3), still, 0), tmp_path / "still", ignore)
-    fit = fit_gnn(Lesson(scenario, (session,), nominal, range(3), SMALL, 0), tmp_path / "tuned", ignore)
+    fit_gnn(LearningProblem(scenario, (session,), nominal, range(3), still, 0), tmp_path / "still", ignore)
+    fit = fit_gnn(LearningProblem(scenario, (session,), nominal, range(3), SMALL, 0), tmp_path / "tuned", ignore)
     scores = read_json(tmp_path / "tuned" / "gnn.json")["scores"]
     assert set(scores) == {"network", "fine-tuned"}
     assert fit.chosen in fit.errors
-    network, judges = load_gnn(scenario, tmp_path / "still").network, Judges(scenario, session, nominal)
+    network, judges = load_gnn(scenario, tmp_path / "still").network, HeldOutTrajectories(scenario, session, nominal)
     assert scores["network"] == pytest.approx(np.mean([judges.score(network, [index]) for index in range(3)]))
-    twice = fit_gnn(Lesson(scenario, (session,), nominal, range(2), SMALL, 0), tmp_path / "two", ignore)
+    twice = fit_gnn(LearningProblem(scenario, (session,), nominal, range(2), SMALL, 0), tmp_path / "two", ignore)
     assert twice.chosen == "network"  # of two, one alone would be learnt from
 
 
@@ -113,15 +122,19 @@ def test_a_campaign_begins_with_the_defaults_of_a_fit():
     assert settings_of(GnnConfig()) == GnnSettings()
 
 
+@pytest.mark.slow
 def test_repeats_of_a_fitted_throw_judge_nothing(scenario, session, tmp_path):
-    fit = fit_gnn(Lesson(scenario, (session,), scenario.space.nominal, [0, 1, TOSSES - 2], SMALL, 0), tmp_path, ignore)
+    fit = fit_gnn(
+        LearningProblem(scenario, (session,), scenario.space.nominal, [0, 1, TOSSES - 2], SMALL, 0), tmp_path, ignore
+    )
     judged = evaluate_recording(scenario, session, scenario.space.nominal, episodes=range(2, TOSSES - 2))
     assert fit.errors["teacher"]["position_error_percent"] == pytest.approx(judged["position_error_percent"])
 
 
-def test_equal_arguments_give_equal_bytes(lesson, fitted, tmp_path):
+@pytest.mark.slow
+def test_equal_arguments_give_equal_bytes(problem, fitted, tmp_path):
     files = ("gnn.json", "network/network.json", "network/network.npz")
-    one, other = fitted[0].folder, fit_gnn(lesson, tmp_path, ignore).folder
+    one, other = fitted[0].folder, fit_gnn(problem, tmp_path, ignore).folder
     assert all((one / name).read_bytes() == (other / name).read_bytes() for name in files)
 
 
@@ -135,7 +148,7 @@ def test_repeats_of_a_throw_stay_on_one_side(scenario, session):
 @pytest.mark.parametrize("known", [[0], [TOSSES - 2, TOSSES - 1], range(TOSSES)])
 def test_too_few_to_fit_or_to_judge_by(scenario, session, tmp_path, known):
     with pytest.raises(CalibrationError, match="at least 2, and at least one episode held out"):
-        fit_gnn(Lesson(scenario, (session,), scenario.space.nominal, known, SMALL, 0), tmp_path, ignore)
+        fit_gnn(LearningProblem(scenario, (session,), scenario.space.nominal, known, SMALL, 0), tmp_path, ignore)
 
 
 def test_a_folder_without_a_network_is_refused(scenario, tmp_path):

@@ -4,18 +4,22 @@ import numpy as np
 import pytest
 from pushes_at_hand import pushed
 
+from benchmarks.baselines.gnn_augmentation import augment, rotated
+from benchmarks.baselines.gnn_scenes import cube_world, varied_world
 from rsr.errors import SessionError
 from rsr.files import sha256
-from rsr.gnn.augmentation import augment, rotated
-from rsr.gnn.bodies import World
-from rsr.gnn.scenes import cube_world, varied_world
-from rsr.gnn.trajectories import Trajectory, load_trajectories, save_trajectories
+from rsr.learned.gnn.bodies import RigidWorld
+from rsr.learned.gnn.trajectories import Trajectory, load_trajectories, save_trajectories
 
 
 def mixed() -> list[Trajectory]:
     """Worlds of two, three and one body, boxes and prisms, with and without a floor."""
     rng = np.random.default_rng(0)
-    worlds = [varied_world(rng, 2), cube_world(3), World(varied_world(rng, 1).bodies, floor=False, gravity_m_s2=1.6)]
+    worlds = [
+        varied_world(rng, 2),
+        cube_world(3),
+        RigidWorld(varied_world(rng, 1).bodies, floor=False, gravity_m_s2=1.6),
+    ]
     found = []
     for frames, world in enumerate(worlds, 4):
         poses = rng.normal(size=(frames, len(world.bodies), 7))

@@ -5,15 +5,14 @@ import pytest
 import torch
 from convex_pairs import as_poses, random_pair
 
-from rsr.gnn.bodies import World
-from rsr.gnn.detection import detect
-from rsr.gnn.detection_coal import nearest_of_meshes
-from rsr.gnn.graph import scenes_of
-from rsr.gnn.nearest import nearest_of_segments, nearest_on_convex, nearest_points
-from rsr.gnn.nearest_triangles import nearest_of_triangles
-from rsr.gnn.rigid import exponential, matrix, product
+from rsr.learned.gnn.bodies import RigidWorld
+from rsr.learned.gnn.detection import detect
+from rsr.learned.gnn.faces import nearest_of_triangles
+from rsr.learned.gnn.graph import scenes_of
+from rsr.learned.gnn.nearest import nearest_of_segments, nearest_on_convex, nearest_points
+from rsr.learned.gnn.rigid import exponential, matrix, product
 
-pytest.importorskip("coal")
+coal = pytest.importorskip("benchmarks.baselines.gnn_coal", reason="needs coal: pip install coal", exc_type=ImportError)
 STEP = 1e-5
 
 
@@ -22,20 +21,20 @@ def _shifted(places: torch.Tensor, turns: torch.Tensor, by: torch.Tensor) -> tup
     return places + by[:6].reshape(2, 3), product(exponential(by[6:].reshape(2, 3)), turns)
 
 
-def _true(world: World, places: torch.Tensor, turns: torch.Tensor, by: np.ndarray) -> np.ndarray:
+def _true(world: RigidWorld, places: torch.Tensor, turns: torch.Tensor, by: np.ndarray) -> np.ndarray:
     """The nearest points [6] of two meshes as Coal's GJK finds them."""
     first, second = as_poses(*_shifted(places, turns, torch.as_tensor(by)))
-    found = nearest_of_meshes(world.bodies[0].mesh, first, world.bodies[1].mesh, second)
+    found = coal.nearest_of_meshes(world.bodies[0].mesh, first, world.bodies[1].mesh, second)
     return np.concatenate([found.point_first_m, found.point_second_m])
 
 
-def _differences(world: World, places: torch.Tensor, turns: torch.Tensor, step: float) -> np.ndarray:
+def _differences(world: RigidWorld, places: torch.Tensor, turns: torch.Tensor, step: float) -> np.ndarray:
     steps = step * np.eye(12)
     ways = [_true(world, places, turns, by) - _true(world, places, turns, -by) for by in steps]
     return np.stack(ways, axis=1) / (2 * step)
 
 
-def _found(world: World, places: torch.Tensor, turns: torch.Tensor) -> torch.Tensor:
+def _found(world: RigidWorld, places: torch.Tensor, turns: torch.Tensor) -> torch.Tensor:
     """The nearest of the contacts that the batched detection finds: both points [6]."""
     contacts = detect(scenes_of([world], torch.float64), places, matrix(turns), 0.1)
     best = int(contacts.gaps_m.argmin())
@@ -55,7 +54,7 @@ def _cases(count: int) -> list[tuple]:
     while len(cases) < count:
         world, places, turns = random_pair(rng)
         first, second = as_poses(places, turns)
-        apart_m = nearest_of_meshes(world.bodies[0].mesh, first, world.bodies[1].mesh, second).distance_m
+        apart_m = coal.nearest_of_meshes(world.bodies[0].mesh, first, world.bodies[1].mesh, second).distance_m
         if not 0.004 < apart_m < 0.08:
             continue
         points = _true(world, places, turns, np.zeros(12))
@@ -116,7 +115,7 @@ def test_the_nearest_point_of_a_box_is_the_clamped_one() -> None:
     rng = np.random.default_rng(0)
     world, *_ = random_pair(np.random.default_rng(2))
     box = next(body for body in world.bodies if len(body.mesh.vertices_m) == 8 and len(body.mesh.faces) == 12)
-    scenes = scenes_of([World((box,))], torch.float64)
+    scenes = scenes_of([RigidWorld((box,))], torch.float64)
     half = torch.as_tensor(box.mesh.vertices_m.max(0))
     points = torch.tensor(rng.normal(size=(200, 3)) * 0.1)
     points = points[(points.abs() > half).any(1)]

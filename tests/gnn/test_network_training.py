@@ -8,15 +8,15 @@ import pytest
 import torch
 from pushes_at_hand import KNOWN, pushed
 
+from benchmarks.baselines.gnn_scenes import rollout_in_mujoco, standing_still
 from rsr.errors import CalibrationError, ConfigError
-from rsr.gnn.contract import start_state
-from rsr.gnn.evaluation import judge, standing_still
-from rsr.gnn.rotations import angle_between
-from rsr.gnn.simulator import predict
-from rsr.gnn.teacher import teacher_rollout
-from rsr.gnn.training import TrainingSettings, fine_tune, train_network
-from rsr.gnn.training_windows import windows_of
-from rsr.gnn.trajectories import Trajectory
+from rsr.learned.gnn.contact_network import start_state
+from rsr.learned.gnn.evaluation import judge
+from rsr.learned.gnn.simulator import predict
+from rsr.learned.gnn.training import TrainingSettings, fine_tune, train_network
+from rsr.learned.gnn.training_windows import windows_of
+from rsr.learned.gnn.trajectories import Trajectory
+from rsr.rotations import angle_between
 
 QUICK = TrainingSettings(steps=10, batch=4, unroll=3)
 PUSHES = [pushed(speed, aside) for speed in (0.7, 1.0, 1.3) for aside in (0.0, 0.02)]
@@ -84,12 +84,13 @@ def test_training_lowers_the_error_and_keeps_its_curve(tmp_path: Path) -> None:
     assert (np.diff(table[:, 1]) > 0).all()
 
 
+@pytest.mark.slow
 def test_fine_tuning_fits_recordings_and_leaves_the_network_as_it_was() -> None:
     network = train_network(PUSHES, replace(QUICK, steps=40))
     before = [weight.clone() for weight in network.parameters()]
     rough = replace(KNOWN, mu=0.8)
     recorded = [
-        push.with_poses(teacher_rollout(push.world, rough, push.start[None], len(push))[0]) for push in PUSHES[:3]
+        push.with_poses(rollout_in_mujoco(push.world, rough, push.start[None], len(push))[0]) for push in PUSHES[:3]
     ]
     settings = TrainingSettings(steps=30, batch=8, rate=3e-3, long_from=0, noise_m=0, unroll=6)
     tuned = fine_tune(network, recorded, settings)

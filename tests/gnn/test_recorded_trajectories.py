@@ -5,18 +5,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pushes_at_hand import pushed
+from pushes_at_hand import noisy, pushed
 
+from benchmarks.baselines.gnn_scenes import compiled, rollout_in_mujoco, varied_world
 from rsr.errors import ScenarioError, SessionError
-from rsr.gnn.recorded import from_sessions
-from rsr.gnn.rotations import from_rotation_vector, turned
-from rsr.gnn.scenes import varied_world
-from rsr.gnn.solids import world_of
-from rsr.gnn.teacher import teacher_model, teacher_rollout
-from rsr.gnn.trajectories import Trajectory
-from rsr.gnn.velocities import steady
+from rsr.learned.gnn.free_bodies import world_of
+from rsr.learned.gnn.recordings import freed_of_noise, from_sessions
+from rsr.learned.gnn.start_frames import fit_first_frames
+from rsr.learned.gnn.trajectories import Trajectory
+from rsr.rotations import from_rotation_vector, turned
 from rsr.scenarios import load_scenario
-from rsr.scenarios.two_cubes import ContactParameters
+from rsr.scenarios.built_in.two_cubes import ContactParameters
 from rsr.sessions import Card, Episode, Session
 
 
@@ -70,13 +69,13 @@ def test_a_tossed_cube_flies_about_its_centre_of_mass():
     np.testing.assert_allclose(centre.poses[:, 0, :3] - middle.poses[:, 0, :3], offset, atol=2e-6)
     assert centre.world.gravity_m_s2 == pytest.approx(9.6)
     assert centre.world.bodies[0].mesh.vertices_m[:, 2].max() == pytest.approx(0.0474)
-    flown = teacher_rollout(middle.world, ContactParameters(), middle.start[None], len(middle), middle.dt_s)[0]
+    flown = rollout_in_mujoco(middle.world, ContactParameters(), middle.start[None], len(middle), middle.dt_s)[0]
     np.testing.assert_allclose(flown[..., :3], middle.poses[..., :3], atol=2e-4)
     np.testing.assert_allclose(np.abs((flown[..., 3:] * middle.poses[..., 3:]).sum(-1)), 1, atol=1e-4)
 
 
 def test_a_scenario_with_driven_joints_is_refused():
-    with pytest.raises(ScenarioError, match="scenario push_cube, rsr.gnn: got joints that are not free"):
+    with pytest.raises(ScenarioError, match="scenario push_cube, rsr.learned.gnn: got joints that are not free"):
         from_sessions(load_scenario("push_cube"), [])
 
 
@@ -84,7 +83,7 @@ def test_bodies_of_any_convex_shape_are_read_back_from_a_model():
     """Boxes and prisms, through MuJoCo, which turns meshes into their own axes, and back."""
     given = varied_world(np.random.default_rng(5), 5)
     assert {body.mesh.name for body in given.bodies} > {"prism"}
-    found = world_of(load_scenario("two_cubes"), teacher_model(given, ContactParameters()))
+    found = world_of(load_scenario("two_cubes"), compiled(given, ContactParameters()))
     for body, again in zip(given.bodies, found.bodies, strict=True):
         assert again.mass_kg == pytest.approx(body.mass_kg)
         np.testing.assert_allclose(again.inertia_kg_m2, body.inertia_kg_m2, atol=1e-10)
@@ -94,7 +93,7 @@ def test_bodies_of_any_convex_shape_are_read_back_from_a_model():
 
 @pytest.mark.parametrize("gravity", [(1.0, 0.0, -9.8), (0.0, 0.0, 9.8)])
 def test_gravity_that_does_not_point_down_is_refused(gravity):
-    model = teacher_model(pushed().world, ContactParameters())
+    model = compiled(pushed().world, ContactParameters())
     model.opt.gravity[:] = gravity
     with pytest.raises(ScenarioError, match="expected gravity straight down, or none"):
         world_of(load_scenario("two_cubes"), model)
@@ -135,6 +134,31 @@ def test_a_single_flying_body_gets_a_steady_start():
     rng = np.random.default_rng(0)
     poses = flight.poses.copy()
     poses[..., :3] += rng.normal(0, 1e-4, poses[..., :3].shape)
-    found = steady(Trajectory(flight.world, poses, flight.dt_s)).trajectory
+    found = fit_first_frames(Trajectory(flight.world, poses, flight.dt_s))
     error = (found.poses[1] - found.poses[0] - flight.poses[1] + flight.poses[0])[0, :3] * 148
     assert np.linalg.norm(error) < 0.03
+
+
+def test_a_session_freed_of_noise_starts_as_it_did():
+    """`Scenario.states` finds the start in it that it missed in what was recorded."""
+    scenario, rng = load_scenario("two_cubes"), np.random.default_rng(3)
+    push = pushed(0.4, frames=24)  # slow enough to be hit late
+    (truth,) = session("two_cubes", cubes(push.poses), 1 / 60, count=1).episodes
+    errors = []
+    for _ in range(16):
+        poses = noisy(push, rng).poses
+        poses[20, 0, :3] += [0.01, 0.0, 0.006]  # the tag jumps
+        recorded = session("two_cubes", cubes(poses), 1 / 60, count=1)
+        (freed,) = freed_of_noise(scenario, recorded).episodes
+        assert np.abs(freed["cube1_position"] - truth["cube1_position"]).max() < 0.003
+        starts = [scenario.states(each)[0, 14:17] for each in (truth, *recorded.episodes, freed)]
+        errors.append([np.linalg.norm(start - starts[0]) for start in starts[1:]])
+    as_recorded, after = np.median(errors, axis=0)
+    assert after < 0.7 * as_recorded
+
+
+def test_a_toss_without_noise_is_left_as_it_was():
+    recorded = session("cube_toss", tossed(24), 1 / 148, count=1)
+    (freed,) = freed_of_noise(load_scenario("cube_toss"), recorded).episodes
+    for name, values in tossed(24).items():
+        np.testing.assert_allclose(freed[name], values, atol=1e-3 if "orientation" in name else 5e-5)

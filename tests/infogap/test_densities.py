@@ -3,7 +3,8 @@ import pytest
 from sklearn.neighbors import KernelDensity
 
 from rsr.errors import CalibrationError, ConfigError
-from rsr.infogap import Scaler, kl_axis, kl_conditional_gaussian, kl_kde, transition_noise, transitions
+from rsr.infogap import Scaler, divergence, kl_axis, kl_conditional_gaussian, transition_noise, transitions
+from rsr.infogap.densities import kde_of_standardised
 
 NOISE = np.array([1e-3, 1e-3])
 
@@ -17,6 +18,10 @@ def push(rng, count=400, noisy=True):
         return transitions(states, actions, states + 0.02 * actions / (1 + friction) + 0.05 * friction * states)
 
     return simulate, simulate(0.5) + noise
+
+
+def kl_kde(real, simulated, *, scaler, **options):
+    return kde_of_standardised(scaler(real), scaler(simulated), **options)
 
 
 def kl_along(gaps, rng, **options):
@@ -109,16 +114,15 @@ def test_conditional_gaussian_is_the_squared_error_in_nats(rng):
 
 def test_bad_data_are_explained(rng):
     data = rng.normal(size=(20, 3))
-    scaler = Scaler.fit(data)
     with pytest.raises(CalibrationError, match=r"shapes \[20, 3\] and \[19, 3\].*row i of both"):
-        kl_kde(data, data[1:], scaler=scaler)
+        divergence(data, data[1:])
     with pytest.raises(CalibrationError, match="1 samples; expected at least 2"):
-        kl_kde(data[:1], data[:1], scaler=scaler)
+        divergence(data[:1], data[:1])
     with pytest.raises(ConfigError, match="skew: got 1"):
-        kl_kde(data, data, scaler=scaler, skew=1.0)
+        divergence(data, data, skew=1.0)
     data[4, 1] = np.nan
     with pytest.raises(CalibrationError, match="simulated: got 1 rows with NaN or infinity, the first at row 4"):
-        kl_kde(np.zeros((20, 3)), data, scaler=scaler)
+        divergence(np.zeros((20, 3)), data)
 
 
 def episodes(rng, count=64, times=5):

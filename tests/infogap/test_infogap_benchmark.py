@@ -4,9 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.slow
 def test_benchmark_writes_one_flat_object(tmp_path):
     file = tmp_path / "infogap.json"
     command = [sys.executable, "benchmarks/infogap.py", "--json", str(file), "--quick"]

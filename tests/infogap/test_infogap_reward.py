@@ -8,12 +8,12 @@ from rsr.infogap import (
     InfoGapReward,
     RewardSettings,
     fit_infogap,
-    kl_kde,
     open_share,
     transition_noise,
     transitions,
-    w_of_added_sample,
 )
+from rsr.infogap.densities import kde_of_standardised
+from tests.infogap.exact_transport import w_of_added_sample
 
 STATE_NOISE = np.array([1e-3, 1e-3, 1e-3])
 NOISE = transition_noise(STATE_NOISE, 2)
@@ -56,6 +56,11 @@ def pushes():
 @pytest.fixture(scope="module")
 def reward(pushes):
     return pushes.fit()
+
+
+def eq3(reward, samples):
+    """Literal Eq. 3 as a reward, -L_sr = KL * W, of each sample."""
+    return max(0.0, reward.kl) * reward.transport.w(reward.scaler(samples)).astype(np.float64)
 
 
 def far_away(rng, count=100):
@@ -116,15 +121,15 @@ def test_literal_eq3_is_kl_times_w1(pushes, reward, rng):
     samples, scaler = pushes.simulated(0.3)[:50], reward.scaler
     reference = scaler(pushes.simulated(TRUTH))
     w1 = w_of_added_sample(scaler(samples), reference, reward.transport.metric)
-    kl = kl_kde(pushes.real, pushes.simulated(NOMINAL), scaler=scaler)
-    np.testing.assert_allclose(reward.eq3(samples), kl * w1, rtol=1e-5)
-    assert reward.eq3_mean == pytest.approx(reward.eq3(pushes.simulated(TRUTH)).mean(), rel=1e-5)
+    kl = kde_of_standardised(scaler(pushes.real), scaler(pushes.simulated(NOMINAL)))
+    np.testing.assert_allclose(eq3(reward, samples), kl * w1, rtol=1e-5)
+    assert reward.eq3_mean == pytest.approx(eq3(reward, pushes.simulated(TRUTH)).mean(), rel=1e-5)
 
 
 def test_the_literal_form_pays_eq3_as_it_is_written(pushes, rng):
     literal = pushes.fit(form="literal", literal_weight=3.0, metric="euclidean")
     samples = np.concatenate([pushes.simulated(0.3)[:50], far_away(rng, 50)])
-    np.testing.assert_allclose(literal.bonus(samples), 3.0 * literal.eq3(samples), rtol=1e-5)
+    np.testing.assert_allclose(literal.bonus(samples), 3.0 * eq3(literal, samples), rtol=1e-5)
     assert literal.weight == pytest.approx(3.0 * literal.kl)
     assert (literal.bonus(samples) > 0).all(), "not centred"
     assert literal.bonus(far_away(rng)).max() > 10 * literal.bonus(pushes.simulated(TRUTH)).max(), "not bounded"
@@ -152,7 +157,7 @@ def test_order_2_is_that_of_its_reference_samples(pushes):
     samples, transport = pushes.simulated(0.3)[:20], reward.transport
     assert len(transport.reference) == 250
     exact = w_of_added_sample(reward.scaler(samples), transport.reference.astype(float), transport.metric, order=2)
-    np.testing.assert_allclose(reward.eq3(samples), reward.kl * exact, rtol=1e-4)
+    np.testing.assert_allclose(eq3(reward, samples), reward.kl * exact, rtol=1e-4)
 
 
 def test_reference_may_be_a_sample(pushes, reward):
@@ -175,7 +180,7 @@ def files_of(folder):
         {"metric": "euclidean"},
         {"form": "literal", "literal_weight": 2.0},
         {"order": 2, "estimator": "knn"},
-        {"paid": "everywhere"},
+        {"bonus_region": "everywhere"},
     ],
 )
 def test_saved_and_loaded_it_is_the_same(pushes, tmp_path, options):
@@ -187,8 +192,8 @@ def test_saved_and_loaded_it_is_the_same(pushes, tmp_path, options):
     assert set(files_of(tmp_path / "first")) == {"infogap.json", "reference.npz"}
     samples = pushes.simulated(0.2)
     np.testing.assert_array_equal(loaded.bonus(samples), reward.bonus(samples))
-    np.testing.assert_array_equal(loaded.eq3(samples), reward.eq3(samples))
-    assert (loaded.form, loaded.paid, loaded.estimator) == (reward.form, reward.paid, reward.estimator)
+    np.testing.assert_array_equal(eq3(loaded, samples), eq3(reward, samples))
+    assert (loaded.form, loaded.bonus_region, loaded.estimator) == (reward.form, reward.bonus_region, reward.estimator)
     assert loaded.transport.order == reward.transport.order
 
 
@@ -212,16 +217,17 @@ def test_columns_that_never_change_cannot_be_the_ones_that_count(pushes):
         fit_infogap(data[0], data[1], data[1], 0.001, 0.5, rng=np.random.default_rng(0), counted=np.arange(9) == 8)
 
 
-def test_what_was_stored_before_there_was_a_choice_is_paid_everywhere(reward, tmp_path):
+def test_a_model_stored_under_old_names_says_what_to_do(reward, tmp_path):
     reward.save(tmp_path)
     document = read_json(tmp_path / "infogap.json")
-    assert document.pop("paid") == "away"
+    document["paid"] = document.pop("bonus_region")
     write_json(tmp_path / "infogap.json", document)
-    assert InfoGapReward.load(tmp_path).paid == "everywhere"
+    with pytest.raises(CalibrationError, match=r"'bonus_region'.*Run this iteration's infogap stage again"):
+        InfoGapReward.load(tmp_path)
 
 
 def test_the_literal_form_is_paid_everywhere(pushes):
-    assert pushes.fit(form="literal").paid == "everywhere"
+    assert pushes.fit(form="literal").bonus_region == "everywhere"
 
 
 def test_the_same_seed_gives_the_same_bytes(pushes, tmp_path):
@@ -260,7 +266,7 @@ def test_bad_data_are_explained(pushes):
         ({"metric": "manhattan"}, "'manhattan'; expected one of euclidean, clipped, saturating"),
         ({"task_reward_std": np.nan}, "task_reward_std: got nan"),
         ({"form": "figurative"}, "form 'figurative'; expected one of calibrated, literal"),
-        ({"paid": "sometimes"}, "paid 'sometimes'; expected one of away, everywhere"),
+        ({"bonus_region": "sometimes"}, "bonus_region 'sometimes'; expected one of off_target, everywhere"),
         ({"order": 3}, "order 3; expected one of 1, 2"),
         ({"estimator": "histogram"}, "estimator 'histogram'"),
         ({"literal_weight": -1.0}, "weight: got -1"),

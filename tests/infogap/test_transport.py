@@ -3,13 +3,14 @@ import ot
 import pytest
 
 from rsr.errors import CalibrationError, ConfigError
-from rsr.infogap import METRICS, Metric, Transport, saturating, w_of_added_sample
+from rsr.infogap import METRICS, GroundMetric, Transport, saturating
+from tests.infogap.exact_transport import w_of_added_sample
 
 METRIC_CASES = {
-    "euclidean": Metric(),
-    "clipped": Metric(clip=1.5),
-    "saturating": Metric(tau=0.7),
-    "clipped and saturating": Metric(clip=3.0, tau=1.3),
+    "euclidean": GroundMetric(),
+    "clipped": GroundMetric(clip=1.5),
+    "saturating": GroundMetric(tau=0.7),
+    "clipped and saturating": GroundMetric(clip=3.0, tau=1.3),
 }
 
 
@@ -95,9 +96,9 @@ def test_saturating_metric_pays_for_holes_and_the_euclidean_one_does_not(rng):
 
 def test_bad_settings_and_data_are_explained(rng):
     with pytest.raises(ConfigError, match="tau: got -1"):
-        Metric(tau=-1.0)
+        GroundMetric(tau=-1.0)
     with pytest.raises(ConfigError, match="clip: got nan"):
-        Metric(clip=np.nan)
+        GroundMetric(clip=np.nan)
     with pytest.raises(CalibrationError, match=r"samples: got an array of shape \[4, 2\]; expected \[samples, 3\]"):
         w_of_added_sample(np.zeros((4, 2)), np.zeros((5, 3)))
     with pytest.raises(CalibrationError, match="NaN"):

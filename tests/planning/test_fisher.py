@@ -6,9 +6,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from rsr.errors import SessionError
-from rsr.planning import expected_nats, fisher_information, log_determinant
-from rsr.planning.fisher import updated
+from benchmarks._information import fisher_information, log_determinant
+from rsr.calibration.uncertainty.information import posterior_covariance
+from rsr.planning import expected_nats
 from rsr.scenarios import load_scenario
 from tests.calibration.recordings import recording
 from tests.planning.imagined import recorded, swings
@@ -86,7 +86,7 @@ def test_nats_are_those_of_the_formula(rng):
     whole = 0.5 * np.linalg.slogdet(np.eye(4) + half.T @ information @ half)[1]
     assert expected_nats(information, covariance) == pytest.approx(whole)
     after = np.linalg.inv(np.linalg.inv(covariance) + information)
-    np.testing.assert_allclose(updated(covariance, information), after)
+    np.testing.assert_allclose(posterior_covariance(covariance, information), after)
     part = 0.5 * np.log(np.linalg.det(covariance[:2, :2]) / np.linalg.det(after[:2, :2]))
     assert expected_nats(information, covariance, np.array([0, 1])) == pytest.approx(part)
     assert expected_nats(np.zeros((4, 4)), covariance) == pytest.approx(0)
@@ -95,12 +95,6 @@ def test_nats_are_those_of_the_formula(rng):
 def test_what_is_not_told_at_all_has_no_determinant():
     assert log_determinant(np.diag([1.0, 0.0])) == -np.inf
     assert log_determinant(np.diag([np.e, np.e])) == pytest.approx(2.0)
-
-
-def test_short_episodes_are_explained():
-    scenario = push_cube()
-    with pytest.raises(SessionError, match=r"episodes shorter than 13 rows.*Record longer"):
-        fisher_information(scenario, recording(2, 8), scenario.space.nominal)
 
 
 @pytest.fixture

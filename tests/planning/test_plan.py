@@ -9,8 +9,8 @@ import pytest
 from rsr.calibration import start_calibration
 from rsr.errors import CalibrationError, ConfigError, SessionError
 from rsr.infogap import diagnose
-from rsr.planning import Pairs, Watched, make_candidates, make_plan
-from rsr.reports.plan import plan_figure, unfamiliarity
+from rsr.planning import ObservedTransitions, TransitionPairs, make_candidates, make_plan, novelty_map
+from rsr.reports.plan import plan_figure
 from rsr.scenarios import load_scenario
 from rsr.simulators import MujocoSimulator
 from tests.calibration.recordings import TRUTH, recording
@@ -45,7 +45,7 @@ def test_measures_lie_where_they_must(name):
         assert 0 < each.novelty < 1
         assert each.nats > 0
         assert each.weak_nats == pytest.approx(each.nats), "all parameters are weak before any fit"
-        assert each.tells in planned(name).weak
+        assert each.most_informed in planned(name).weak
         assert each.infogap >= 0
 
 
@@ -82,7 +82,7 @@ def test_what_is_known_is_not_asked_for():
     }
     plan = make_plan(scenario, (recording(4, 60),), replace(start, estimates=estimates), candidates=6, seed=1)
     assert plan.weak == ("cube_mass",)
-    assert {each.tells for each in plan.ranked} == {"cube_mass"}
+    assert {each.most_informed for each in plan.ranked} == {"cube_mass"}
     assert all(each.weak_nats < each.nats for each in plan.ranked)
 
 
@@ -116,8 +116,8 @@ def test_a_policy_may_act_from_fresh_starts():
 
 def test_pairs_see_the_gap_close():
     scenario = push_cube()
-    pairs = Pairs(scenario, (recording(6, 80),), 300, np.random.default_rng(0))
-    noise = Watched(scenario).noise()
+    pairs = TransitionPairs(scenario, (recording(6, 80),), 300, np.random.default_rng(0))
+    noise = ObservedTransitions(scenario).noise()
     nominal, truth = scenario.space.nominal, scenario.space.vector(TRUTH)
     with MujocoSimulator(scenario) as simulator:
         found = [
@@ -131,7 +131,7 @@ def test_pairs_see_the_gap_close():
 
 def test_the_picture_shades_what_is_far_from_the_recordings():
     recorded = np.random.default_rng(0).normal(0, 0.1, (200, 2))
-    shade = unfamiliarity(recorded, np.array([0.0, 2.0]), np.array([0.0]))
+    shade = novelty_map(recorded, np.array([0.0, 2.0]), np.array([0.0]))
     assert shade.shape == (1, 2)
     assert shade[0, 0] < 0.8 * shade[0, 1] <= 0.8
 
@@ -146,7 +146,7 @@ def test_bad_input_is_explained():
     with pytest.raises(ConfigError, match=r"1 candidates.*--candidates 32"):
         make_candidates(scenario, (session,), scenario.space.nominal, 1, seed=0)
     with pytest.raises(SessionError, match="1 episodes of at most 3 rows; expected an episode of 5 rows or more"):
-        Pairs(scenario, (recording(1, 2),), 10, np.random.default_rng(0))
+        TransitionPairs(scenario, (recording(1, 2),), 10, np.random.default_rng(0))
     few = replace(session, episodes=(recording(1, 7).episodes[0],))
     with pytest.raises(CalibrationError, match="estimator doctor: real: got 4 samples"):
         make_plan(scenario, (few,), start_calibration(scenario), candidates=2)

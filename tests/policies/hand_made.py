@@ -21,14 +21,14 @@ def random_policy(
         for into, out in pairwise(sizes)
     )
     normaliser = Normaliser(rng.normal(0, 0.1, sizes[0]), rng.uniform(0.1, 1.0, sizes[0]), 5.0)
-    return Policy(scenario, normaliser, layers, {}, activation, squashed)
+    return Policy(task_of(load_scenario(scenario)), normaliser, layers, {}, activation, squashed)
 
 
 def pushing_policy() -> Policy:
     """One linear layer that drives the fingertip through a point beside the cube, so that it pushes."""
     task = task_of(load_scenario("push_cube"))
     weight = np.zeros((2, task.observation_size), np.float32)
-    weight[[0, 1], task.columns("block - fingertip")[:2]] = 10.0
+    weight[[0, 1], task.columns("fingertip on the way")] = -10.0
     bias = np.array([0.0, 0.1], np.float32)
     normaliser = Normaliser(np.zeros(task.observation_size), np.ones(task.observation_size), 100.0)
-    return Policy("push_cube", normaliser, ((weight, bias),))
+    return Policy(task, normaliser, ((weight, bias),))

@@ -1,6 +1,8 @@
+import pytest
 from test_policy_benchmarks import figures_of
 
 
+@pytest.mark.slow
 def test_deployment(tmp_path):
     figures = figures_of("deployment", tmp_path, "--steps", "2000", "--episodes", "1")
     assert figures["parity_max_error"] < 1e-5

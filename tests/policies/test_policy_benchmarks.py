@@ -20,6 +20,7 @@ def figures_of(name: str, folder: Path, *options: str) -> dict[str, float]:
     return json.loads(file.read_text())
 
 
+@pytest.mark.slow
 def test_environments(tmp_path):
     figures = figures_of("environments", tmp_path)
     assert all(isinstance(value, int | float) for value in figures.values())
@@ -28,6 +29,7 @@ def test_environments(tmp_path):
     assert figures["steps_per_second_vecenv"] > 0
 
 
+@pytest.mark.slow
 def test_policy(tmp_path):
     picture = tmp_path / "curves.png"
     figures = figures_of("policy", tmp_path, "--steps", "16384", "--figure", str(picture))

@@ -10,10 +10,17 @@ import pytest
 from hand_made import pushing_policy
 
 from rsr.errors import PolicyError
-from rsr.policies.contract import Body, PolicyContract, check_contract, load_contract
 from rsr.policies.export import export_policy
-from rsr.policies.onnx_policy import OnnxPolicy
-from rsr.policies.terms import check_task, scenario_body, task_contract
+from rsr.policies.policy import OnnxPolicy
+from rsr.policies.policy_contract import (
+    PolicyContract,
+    RobotInterface,
+    check_contract,
+    check_task,
+    load_contract,
+    scenario_body,
+    task_contract,
+)
 from rsr.scenarios import load_scenario
 
 
@@ -25,16 +32,16 @@ def exported(tmp_path_factory) -> Path:
     return folder
 
 
-def body(**changes) -> Body:
+def body(**changes) -> RobotInterface:
     return replace(scenario_body(load_scenario("push_cube")), **changes)
 
 
-def with_channel(name: str, **changes) -> Body:
+def with_channel(name: str, **changes) -> RobotInterface:
     channels = tuple(replace(c, **changes) if c.name == name else c for c in body().channels)
     return body(channels=channels)
 
 
-def without_channel(name: str) -> Body:
+def without_channel(name: str) -> RobotInterface:
     return body(channels=tuple(c for c in body().channels if c.name != name))
 
 
@@ -106,12 +113,13 @@ def with_term(contract: PolicyContract, number: int, **changes) -> PolicyContrac
         ),
         (
             lambda c: replace(c, observation=c.observation[:-1]),
-            "got observation term 6: nothing; expected 'block - fingertip' (x, y, z; m; frame world), as scenario "
+            "got observation term 15: nothing; expected 'last action from fingertip' (x, y; m; frame way), as scenario "
             "push_cube has it now.",
         ),
         (
-            lambda c: replace(c, action=replace(c.action, scale=0.1)),
-            "got action with scale 0.1; expected 0.08, as scenario push_cube has it now.",
+            lambda c: replace(c, action=replace(c.action, scale=(0.1,) * 6)),
+            "got action with scale (0.1, 0.1, 0.1, 0.1, 0.1, 0.1); expected (0.08, 0.08, 0.08, 0.08, 0.08, 0.08), as "
+            "scenario push_cube has it now.",
         ),
     ],
 )

@@ -14,24 +14,30 @@ import rsr.policies.export as module
 from rsr.errors import PolicyError
 from rsr.files import sha256
 from rsr.policies import Policy
-from rsr.policies.contract import load_contract
 from rsr.policies.export import build_onnx, export_policy
-from rsr.policies.onnx_policy import OnnxPolicy
+from rsr.policies.policy import OnnxPolicy
+from rsr.policies.policy_contract import load_contract
 from rsr.progress import ignore
-from rsr.realities import CollectionPlan, Twin
-from rsr.scenarios import load_scenario, task_of
+from rsr.realities import CollectionPlan, StandIn
+from rsr.scenarios import Starts, load_scenario, task_of
+from tests.push_samples import channels_of
 
 KINDS = [("tanh", False), ("relu", True)]  # as PPO and SAC leave them
+
+
+def goal_of(starts: Starts) -> np.ndarray:
+    """Targets [B, 3], or poses [B, 7]."""
+    return np.concatenate(list(starts.goal.values()), axis=1)
 
 
 def anywhere(scenario: str, count: int = 1000) -> np.ndarray:
     """Observations of arms and blocks in all sorts of places, many of them out of the arm's reach."""
     task, rng = task_of(load_scenario(scenario)), np.random.default_rng(0)
-    starts = task.sample_starts(rng, count)
-    joints = starts.qpos[:, 7:] + rng.normal(0, 0.5, (count, 6))
-    block = starts.qpos[:, : task.block_size]
+    starts = task.reset(rng, count)
+    joints, target = starts.qpos[:, 7:] + rng.normal(0, 0.5, (count, 6)), goal_of(starts)
+    block = starts.qpos[:, : target.shape[1]]
     block[:, :3] += rng.normal(0, 0.3, (count, 3))
-    return task.observation(joints, block, starts.target)
+    return task.observe(channels_of(joints, block, target))
 
 
 @pytest.mark.parametrize("scenario", ["push_cube", "push_t"])
@@ -72,11 +78,11 @@ def test_the_contract_says_what_the_numbers_are(tmp_path):
     assert document["rate_hz"] == 20.0
     assert document["joints"] == [f"joint{number}" for number in range(1, 7)]
     assert document["action"] | {"lower": 0, "upper": 0} == {
-        "type": "joint_displacement",
+        "type": "displacement",
         "unit": "rad",
-        "scale": 0.08,
+        "scale": [0.08] * 6,
         "limit": 1.0,
-        "lead": 0.15,
+        "lead": [0.15] * 6,
         "lower": 0,
         "upper": 0,
     }
@@ -91,20 +97,23 @@ def test_the_contract_says_what_the_numbers_are(tmp_path):
     assert document["sources"]["calibration"] == sha256(tmp_path / "calibration")
     assert list(document["sources"]["sessions"]) == [tmp_path.name]
     assert document["onnx"]["sha256"] == sha256(folder / "policy.onnx")
-    assert load_contract(folder).observation_size == 21
+    assert load_contract(folder).observation_size == 37
 
 
 @pytest.mark.parametrize("scenario", ["push_cube", "push_t"])
 def test_terms_are_made_of_the_channels_they_name(scenario, tmp_path):
     """Changing one channel changes the terms that name it, and no other."""
     task = task_of(load_scenario(scenario))
-    starts = task.sample_starts(np.random.default_rng(1), 32)
-    joints, block, target = starts.qpos[:, 7:], starts.qpos[:, : task.block_size], starts.target
-    before = task.observation(joints, block, target)
+    starts = task.reset(np.random.default_rng(1), 32)
+    joints, target = starts.qpos[:, 7:], goal_of(starts)
+    block, farther = starts.qpos[:, : target.shape[1]], [0.1, 0.1, 0.1, 0, 0, 0, 0][: target.shape[1]]
+    going = {"joint_setpoint": joints + 0.05, "action": 0.5 + 0 * joints, "velocity:joint_position": 1.0 + 0 * joints}
+    going |= {f"velocity:block_{name}": np.full((32, 3), 0.1) for name in ("position", "orientation")}
+    before = task.observe(channels_of(joints, block, target, **going))
     moved = {
-        "joint_position": task.observation(joints + 0.1, block, target),
-        "block_position": task.observation(joints, block + [0.1, 0.1, 0.1, 0, 0, 0, 0][: task.block_size], target),
-        "target_position": task.observation(joints, block, target + [0.1, 0.1, 0.1, 0, 0, 0, 0][: task.block_size]),
+        "joint_position": task.observe(channels_of(joints + 0.1, block, target, **going)),
+        "block_position": task.observe(channels_of(joints, block + farther, target, **going)),
+        "target_position": task.observe(channels_of(joints, block, target + farther, **going)),
     }
     for channel, after in moved.items():
         named = {channel, "tip_position"} if channel == "joint_position" else {channel}
@@ -125,8 +134,7 @@ def test_another_scenario_is_refused(tmp_path):
 
 def test_a_graph_that_computes_something_else_is_not_exported(tmp_path, monkeypatch):
     random_policy().save(tmp_path / "policy")
-    task = task_of(load_scenario("push_cube"))
-    monkeypatch.setattr(module, "build_onnx", lambda *_: build_onnx(random_policy(seed=1), task))
+    monkeypatch.setattr(module, "build_onnx", lambda _: build_onnx(random_policy(seed=1)))
     with pytest.raises(PolicyError, match="expected less than 1e-05"):
         export_policy(load_scenario("push_cube"), tmp_path / "policy", tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -138,8 +146,10 @@ def test_observations_of_another_width(tmp_path):
     with pytest.raises(PolicyError) as caught:
         OnnxPolicy.load(tmp_path / "out").act(np.zeros((1, 20)))
     assert str(caught.value) == (
-        "exported policy for push_cube: got observations of width 20; expected 21 values (joints, fingertip, target, "
-        "block, target - block, block - fingertip). Build observations as the contract's terms say."
+        "exported policy for push_cube: got observations of width 20; expected 37 values (joints, fingertip, target, "
+        "block, target - block, block - fingertip, fingertip on the way, distance, pushing point from fingertip, "
+        "fingertip's distance, base of the arm, fingertip velocity, block velocity, setpoint from fingertip, last "
+        "action from fingertip). Build observations as the contract's terms say."
     )
 
 
@@ -158,12 +168,12 @@ def test_what_ppo_and_sac_learnt_is_what_is_exported(tmp_path, algorithm):
     assert np.abs(exported.act(seen) - Policy.load(tmp_path).act(seen)).max() < 1e-5
 
 
-def test_on_the_twin_the_export_does_what_the_policy_does(tmp_path):
+def test_on_the_stand_in_the_export_does_what_the_policy_does(tmp_path):
     pushing_policy().save(tmp_path)
     export_policy(load_scenario("push_cube"), tmp_path, tmp_path / "out")
     plan = CollectionPlan("session-001", episodes=12, seed=1)
     stored, exported = (
-        Twin(load_scenario("push_cube"), 1).collect(policy, plan, ignore)
+        StandIn(load_scenario("push_cube"), 1).collect(policy, plan, ignore)
         for policy in (Policy.load(tmp_path), OnnxPolicy.load(tmp_path / "out"))
     )
     for one, other in zip(stored.episodes, exported.episodes, strict=True):

@@ -10,19 +10,18 @@ import pytest
 from gymnasium.utils.env_checker import check_env as gymnasium_check
 from stable_baselines3.common.env_checker import check_env as sb3_check
 
-import rsr.policies  # noqa: F401 (registers the environment)
+import rsr.environments  # noqa: F401 (registers the environment)
+from rsr.environments.gymnasium import TaskEnv
+from rsr.environments.vector import TaskVecEnv
 from rsr.errors import ScenarioError
-from rsr.policies.env import PushEnv
-from rsr.policies.vec_env import PushVecEnv
-from rsr.scenarios.push_cube import task
-from rsr.scenarios.pushing import Starts
+from rsr.scenarios.built_in.push_cube import task
 from tests.push_samples import ScriptedPusher, push_cube
 
 ROOT = Path(__file__).parents[2]
 LATE = {"control_delay": 0.034, "cube_mass": 0.3, "table_friction": 0.2}
 
 
-def pushed(env: PushEnv, seen: np.ndarray) -> list[tuple]:
+def pushed(env: TaskEnv, seen: np.ndarray) -> list[tuple]:
     """Everything that an episode returns, step by step."""
     steps = []
     for _ in range(push_cube().episode_steps):
@@ -33,34 +32,34 @@ def pushed(env: PushEnv, seen: np.ndarray) -> list[tuple]:
 
 def test_both_checkers_pass_without_warnings():
     """Warnings are errors here. Rendering needs OpenGL and is tested in a process of its own."""
-    env = gymnasium.make("rsr/PushCube-v0").unwrapped
+    env = gymnasium.make("rsr/push_cube-v0").unwrapped
     gymnasium_check(env, skip_render_check=True)
     sb3_check(env)
     assert env.action_space == gymnasium.spaces.Box(-1, 1, (6,), np.float32)
-    assert env.observation_space.shape == (21,)
+    assert env.observation_space.shape == (37,)
     assert env.observation_space.dtype == np.float32
 
 
 def test_made_with_parameters():
-    env = gymnasium.make("rsr/PushCube-v0", parameters=LATE, noisy=False)
+    env = gymnasium.make("rsr/push_cube-v0", parameters=LATE, noisy=False)
     first, _ = env.reset(seed=1)
     again, _ = env.reset(seed=1)
     np.testing.assert_array_equal(first, again)
     assert env.spec is not None
     env.close()
     with pytest.raises(ScenarioError, match="got cube_mass = 9 kg"):
-        gymnasium.make("rsr/PushCube-v0", parameters={"cube_mass": 9.0})
+        gymnasium.make("rsr/push_cube-v0", parameters={"cube_mass": 9.0})
 
 
 def test_episode_is_truncated_and_tells_success():
-    env = PushEnv()
+    env = TaskEnv("push_cube")
     seen, info = env.reset(seed=0)
     assert info == {"is_success": False}
     steps = pushed(env, seen)
     assert [truncated for *_, truncated, _ in steps] == [False] * 99 + [True]
     assert not any(terminated for _, _, terminated, _, _ in steps)
     start = task.sample_starts(np.random.default_rng(0), 1)
-    start.qpos[0, :3] = start.target[0]
+    start.qpos[0, :3] = start.goal["target_position"][0]
     env.place(start)
     assert env.step(np.zeros(6))[-1] == {"is_success": True}
 
@@ -73,8 +72,8 @@ def test_one_copy_of_the_vec_env_goes_the_same_way(noisy):
     1e-8 (measured, over a whole push); contact may amplify that, and float32 observations round at 1e-7. The sensors
     are seeded alike.
     """
-    single = PushEnv(LATE, noisy=noisy)
-    batched = PushVecEnv(push_cube(), push_cube().space.vector(LATE), 1, seed=5, stagger=False, noisy=noisy)
+    single = TaskEnv("push_cube", LATE, noisy=noisy)
+    batched = TaskVecEnv(push_cube(), push_cube().space.vector(LATE), 1, seed=5, stagger=False, noisy=noisy)
     seen, _ = single.reset(seed=5)
     np.testing.assert_array_equal(batched.reset()[0], seen)
     for step in range(push_cube().episode_steps):
@@ -92,13 +91,13 @@ def test_one_copy_of_the_vec_env_goes_the_same_way(noisy):
 def test_every_copy_goes_the_way_of_a_single_env():
     """From the same starts, without noise; the tolerance is explained above."""
     starts = task.sample_starts(np.random.default_rng(8), 3)
-    with_world = PushVecEnv(push_cube(), push_cube().space.vector(LATE), 3, stagger=False, noisy=False)
+    with_world = TaskVecEnv(push_cube(), push_cube().space.vector(LATE), 3, stagger=False, noisy=False)
     with_world.reset()
     with_world.world.place(np.arange(3), starts)
-    singles = [PushEnv(LATE, noisy=False) for _ in range(3)]
+    singles = [TaskEnv("push_cube", LATE, noisy=False) for _ in range(3)]
     for i, env in enumerate(singles):
         env.reset()
-        env.place(Starts(starts.qpos[i : i + 1], starts.target[i : i + 1]))
+        env.place(starts.take([i]))
     seen = with_world.world.observation()
     for _ in range(60):
         action = ScriptedPusher().act(seen)
@@ -107,12 +106,14 @@ def test_every_copy_goes_the_way_of_a_single_env():
             alone, reward, *_ = env.step(action[i])
             np.testing.assert_allclose(alone, seen[i], atol=1e-5)
             np.testing.assert_allclose(reward, rewards[i], atol=1e-4)
-    assert (np.linalg.norm(with_world.world.block - starts.qpos[:, :3], axis=1) > 0.02).all(), "with contact"
+    assert (np.linalg.norm(with_world.world.channels["block_position"] - starts.qpos[:, :3], axis=1) > 0.02).all(), (
+        "with contact"
+    )
     with_world.close()
 
 
 def test_noise_is_in_the_observation_and_not_in_the_reward():
-    clear, noisy = PushEnv(noisy=False), PushEnv(noisy=True)
+    clear, noisy = TaskEnv("push_cube", noisy=False), TaskEnv("push_cube", noisy=True)
     true, _ = clear.reset(seed=2)
     measured, _ = noisy.reset(seed=2)
     joints, block = measured[:6] - true[:6], measured[12:15] - true[12:15]
@@ -127,9 +128,9 @@ import warnings
 warnings.simplefilter("error")
 import gymnasium
 from gymnasium.utils.env_checker import check_env
-import rsr.policies
+import rsr.environments
 from rsr.errors import ConfigError
-env = gymnasium.make("rsr/PushCube-v0", render_mode="rgb_array")
+env = gymnasium.make("rsr/push_cube-v0", render_mode="rgb_array")
 env.reset(seed=3)
 try:
     picture = env.render()
@@ -160,4 +161,4 @@ def test_picture_or_a_clear_error(backend):
 
 
 def test_without_a_render_mode_there_is_no_picture():
-    assert PushEnv().render() is None
+    assert TaskEnv("push_cube").render() is None

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env as gymnasium_check
 from stable_baselines3.common.env_checker import check_env as sb3_check
 
-import rsr.policies  # noqa: F401 (registers the environments)
+import rsr.environments  # noqa: F401 (registers the environments)
+from rsr.environments.gymnasium import TaskEnv
+from rsr.environments.vector import HeadVecEnv, TaskVecEnv
 from rsr.errors import ConfigError
-from rsr.policies import Normaliser, Policy, rollouts, tool_plane
-from rsr.policies.env import PushEnv
-from rsr.policies.vec_env import PushVecEnv, ToolPlaneVecEnv
+from rsr.rotations import rotated, yaw_of
 from rsr.scenarios import Scenario, load_scenario
-from rsr.scenarios.plane import rotated
-from rsr.scenarios.push_t.task import TASK
-from rsr.scenarios.pushing import kinematics
-from rsr.scenarios.pushing.pose import yaw_of
+from rsr.scenarios.built_in.push_t.task import TASK
+from rsr.scenarios.built_in.pushing import tool_plane
 
 
 def push_t() -> Scenario:
@@ -28,22 +24,23 @@ def push_t() -> Scenario:
 
 def towards_the_block(seen: np.ndarray) -> np.ndarray:
     """Velocities in the world's axes that run the finger into the block beside its middle."""
-    return 10 * seen[:, TASK.columns("block - fingertip")][:, :2] + 0.1
+    tip, orientation = seen[:, TASK.columns("fingertip")], seen[:, TASK.columns("block orientation")]
+    return 0.1 - 10 * rotated(tip, yaw_of(orientation))
 
 
 def test_both_checkers_pass_without_warnings():
-    env = gymnasium.make("rsr/PushT-v0").unwrapped
+    env = gymnasium.make("rsr/push_t-v0").unwrapped
     gymnasium_check(env, skip_render_check=True)
     sb3_check(env)
-    assert env.observation_space.shape == (39,)
+    assert env.observation_space.shape == (33,)
 
 
 @pytest.mark.parametrize("noisy", [False, True])
 def test_one_copy_of_the_vec_env_goes_the_same_way(noisy):
     """Reward and potential included; the tolerance is explained in test_push_cube_env."""
     late = {"control_delay": 0.034, "table_friction": 0.2}
-    single = PushEnv(late, "push_t", noisy=noisy)
-    batched = PushVecEnv(push_t(), push_t().space.vector(late), 1, seed=5, stagger=False, noisy=noisy)
+    single = TaskEnv("push_t", late, noisy=noisy)
+    batched = TaskVecEnv(push_t(), push_t().space.vector(late), 1, seed=5, stagger=False, noisy=noisy)
     seen, _ = single.reset(seed=5)
     np.testing.assert_array_equal(batched.reset()[0], seen)
     for step in range(push_t().episode_steps):
@@ -59,61 +56,50 @@ def test_one_copy_of_the_vec_env_goes_the_same_way(noisy):
 
 
 def test_potential_adds_up_to_where_an_episode_began_and_ended():
-    env = PushVecEnv(push_t(), push_t().space.nominal, 4, stagger=False, noisy=False)
+    env = TaskVecEnv(push_t(), push_t().space.nominal, 4, stagger=False, noisy=False)
     env.reset()
 
     def potential() -> np.ndarray:
-        return TASK.potential(kinematics.fingertip(env.world.joints), env.world.block, env.world.target)
+        return TASK.potential(env.world.channels)
 
     first, paid, own = potential(), np.zeros(4), np.zeros(4)
     for _ in range(40):
         seen = env.world.observation()
         paid += env.step(tool_plane.displacements(seen, towards_the_block(seen)))[1]
-        own += TASK.reward(kinematics.fingertip(env.world.joints), env.world.block, env.world.target)
+        own += TASK.reward(env.world.channels)
     np.testing.assert_allclose(paid - own, potential() - first, atol=1e-3)
     assert (np.abs(potential() - first) > 1).all(), "something was done"
     env.close()
 
 
 def test_the_network_moves_the_finger_along_the_block_s_axes():
-    env = PushVecEnv(push_t(), push_t().space.nominal, 8, seed=5, stagger=False, noisy=False)
-    env.task = replace(TASK, base_velocity=None)  # the network alone
-    head = ToolPlaneVecEnv(env)
+    env = TaskVecEnv(push_t(), push_t().space.nominal, 8, seed=5, stagger=False, noisy=False)
+    head = HeadVecEnv(env)
     head.reset()
-    yaw = yaw_of(env.world.block[:, 3:7])
+    yaw = yaw_of(env.world.channels["block_orientation"])
     env.world._full[:, 3] += 5.0  # the blocks are out of the way, up in the air
-    start = kinematics.fingertip(env.world.joints)[:, :2]
+    start = env.world.channels["tip_position"][:, :2]
     head._last = env.world.observation()
     for _ in range(6):
         head.step(np.tile(np.array([0.0, 0.4], np.float32), (8, 1)))
-    moved = kinematics.fingertip(env.world.joints)[:, :2] - start
+    moved = env.world.channels["tip_position"][:, :2] - start
     along = rotated(moved, -yaw)
     assert (along[:, 1] > 0.012).all()
     np.testing.assert_allclose(along[:, 0], 0.0, atol=0.006)
     env.close()
 
 
-def test_the_network_corrects_the_analytic_pusher_by_half_the_full_speed():
-    starts = TASK.sample_starts(np.random.default_rng(2), 64)
-    seen = TASK.observation(starts.qpos[:, 7:], starts.qpos[:, :7], starts.target)
-    alone, asked = replace(TASK, base_velocity=None), np.random.default_rng(3).uniform(-2, 2, (64, 2))
-    corrected = np.clip(TASK.base_velocity(seen) + 0.5 * np.clip(asked, -1, 1), -1, 1)
-    expected = tool_plane.act(alone, seen, corrected)
-    np.testing.assert_allclose(tool_plane.act(TASK, seen, asked), expected, atol=1e-12)
-    assert (np.abs(TASK.base_velocity(seen)) <= 1).all()
-
-
 def test_each_copy_may_have_a_simulator_of_its_own():
     space = push_t().space
     rows = np.stack([space.vector({"table_friction": mu, "control_delay": s}) for mu, s in ((0.5, 0.0), (0.05, 0.1))])
-    both = PushVecEnv(push_t(), rows, 2, stagger=False, noisy=False)
-    alone = [PushVecEnv(push_t(), row, 1, stagger=False, noisy=False) for row in rows]
+    both = TaskVecEnv(push_t(), rows, 2, stagger=False, noisy=False)
+    alone = [TaskVecEnv(push_t(), row, 1, stagger=False, noisy=False) for row in rows]
     both.reset()
-    starts = TASK.sample_starts(np.random.default_rng(3), 1).repeated(2)
+    starts = TASK.reset(np.random.default_rng(3), 1).repeated(2)
     both.world.place(np.arange(2), starts)
     for env in alone:
         env.reset()
-        env.world.place(np.arange(1), type(starts)(starts.qpos[:1], starts.target[:1]))
+        env.world.place(np.arange(1), starts.take([0]))
     for _ in range(40):
         seen = both.world.observation()
         action = tool_plane.displacements(seen, towards_the_block(seen))
@@ -128,15 +114,4 @@ def test_each_copy_may_have_a_simulator_of_its_own():
 
 def test_parameters_for_another_number_of_copies_are_refused():
     with pytest.raises(ConfigError, match="got 2 rows of parameters for 3 copies; expected one row for all copies"):
-        PushVecEnv(push_t(), np.tile(push_t().space.nominal, (2, 1)), 3)
-
-
-def test_the_analytic_pusher_alone_succeeds_more_often_than_not():
-    """What a network of zeros does; measured on 768 starts: 74 %."""
-    width = TASK.observation_size
-    layers = ((np.zeros((4, width), np.float32), np.zeros(4, np.float32)), (np.zeros((2, 4), np.float32), np.zeros(2)))
-    silent = Policy("push_t", Normaliser(np.zeros(width), np.ones(width), 5.0), layers)
-    starts = TASK.sample_starts(np.random.default_rng(11), 128)
-    seen = rollouts.run(push_t(), push_t().space.nominal, silent, starts, np.random.default_rng(12))
-    assert 0.6 < seen.success.mean() < 0.9
-    assert np.abs(seen.final_yaw_error_rad()).mean() < np.abs(TASK.yaw_error_rad(seen.block[:, 0], seen.target)).mean()
+        TaskVecEnv(push_t(), np.tile(push_t().space.nominal, (2, 1)), 3)

@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 from tiny_training import COPIES, SETTINGS, still_pays, train_tiny
 
+from rsr.environments.vector import TaskVecEnv
 from rsr.errors import PolicyError
 from rsr.policies.snapshots import under
 from rsr.policies.training import make_learner
-from rsr.policies.vec_env import PushVecEnv
+from rsr.scenarios.built_in.push_cube import task
 from tests.push_samples import push_cube
 
 SAC = SETTINGS["sac"]
-PAID_FOR = ("observations", "actions", "true_observations", "true_next_observations")
+PAID_FOR = ("observations", "actions", "features", "next_features")
 UNFILLED = replace(SAC, train_steps=5 * 64, buffer=1000)
 
 
@@ -23,7 +24,7 @@ def trained():
 
 
 def learner_with(bonus=None, settings=SAC):
-    envs = PushVecEnv(push_cube(), push_cube().space.nominal, COPIES, bonus=bonus)
+    envs = TaskVecEnv(push_cube(), push_cube().space.nominal, COPIES, bonus=bonus)
     return envs, make_learner(envs, settings, seed=0)
 
 
@@ -34,7 +35,7 @@ def experience(state):
 def test_the_buffer_is_bounded_and_the_newest_are_kept(trained):
     kept = experience(trained.state)
     rows = SAC.buffer // COPIES
-    assert kept["observations"].shape == (rows, COPIES, 21)
+    assert kept["observations"].shape == (rows, COPIES, 37)
     assert kept["position"] == SAC.train_steps // COPIES - rows, "the ring began again at its start"
 
 
@@ -44,10 +45,10 @@ def test_what_is_not_filled_is_not_stored():
     assert np.abs(kept["observations"]).max(axis=-1).min() > 0
 
 
-def test_no_pickle_and_360_bytes_a_transition(trained):
+def test_no_pickle_and_368_bytes_a_transition(trained):
     kept = experience(trained.state)
     assert all(array.dtype.kind in "fi" for array in kept.values())
-    assert sum(array.nbytes for array in kept.values()) - kept["position"].nbytes == 360 * SAC.buffer
+    assert sum(array.nbytes for array in kept.values()) - kept["position"].nbytes == 368 * SAC.buffer
 
 
 def test_the_tasks_part_of_a_reward_is_kept_apart(trained):
@@ -57,7 +58,7 @@ def test_the_tasks_part_of_a_reward_is_kept_apart(trained):
     envs, learner = learner_with(still_pays)
     envs.close()
     flat = [paid[name].reshape(SAC.buffer, -1) for name in PAID_FOR]
-    expected = learner.plane.bonus(*flat).reshape(-1, COPIES)
+    expected = learner.envs.bonus(*flat).reshape(-1, COPIES)
     assert np.abs(expected).max() > 1
     np.testing.assert_allclose(paid["rewards"] - paid["task_rewards"], expected, atol=1e-4)
 
@@ -68,7 +69,7 @@ def test_a_training_that_goes_on_pays_old_transitions_by_its_own_bonus(trained):
     envs, learner = learner_with(still_pays)
     envs.close()
     for row in (0, 17, 149):
-        bonus = learner.plane.bonus(*(before[name][row] for name in PAID_FOR))
+        bonus = learner.envs.bonus(*(before[name][row] for name in PAID_FOR))
         np.testing.assert_allclose(after["rewards"][row], before["task_rewards"][row] + bonus, rtol=1e-6)
     back = experience(train_tiny(replace(SAC, train_steps=0), state=further.state).state)
     np.testing.assert_array_equal(back["rewards"], before["task_rewards"])  # the bonus is gone without a trace
@@ -76,16 +77,20 @@ def test_a_training_that_goes_on_pays_old_transitions_by_its_own_bonus(trained):
 
 def test_the_true_state_is_kept_beside_what_the_sensors_saw(trained):
     kept = experience(trained.state)
-    for seen, true in (("observations", "true_observations"), ("next_observations", "true_next_observations")):
-        noise = kept[seen] - kept[true]
-        assert 2e-4 < noise[..., 12:15].std() < 5e-3, "the block's position"
-        np.testing.assert_allclose(noise[..., 9:12], 0.0, atol=1e-6)  # the target is not measured
+    for seen, true in (("observations", "features"), ("next_observations", "next_features")):
+        block, target = kept[true][..., 2:4], kept[seen][..., 9:11]  # the target is not measured
+        noise = kept[seen][..., 12:14] - block
+        assert 2e-4 < noise.std() < 5e-3, "the block's position"
+        off = np.linalg.norm(block - target, axis=-1) / task.SUCCESS_M
+        np.testing.assert_allclose(kept[true][..., 4], off, atol=1e-4)
 
 
-def test_a_buffer_stored_without_the_true_state_is_still_taken(trained):
-    older = {name: array for name, array in trained.state.items() if "true_" not in name}
-    kept = experience(train_tiny(replace(SAC, train_steps=0), state=older).state)
-    np.testing.assert_array_equal(kept["true_observations"], kept["observations"])
+def test_a_buffer_stored_without_the_true_state_is_left_aside_and_the_rest_goes_on(trained):
+    older = {name: array for name, array in trained.state.items() if "features" not in name}
+    further = train_tiny(replace(SAC, train_steps=0), state=older)
+    assert experience(further.state)["position"] == 0
+    wall = "net.actor.mu.weight"
+    np.testing.assert_array_equal(further.state[wall], trained.state[wall])
 
 
 def test_returns_do_not_reach_into_another_training():
@@ -117,8 +122,8 @@ def test_training_on_takes_no_random_actions():
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"copies": 2}, r"got a replay buffer of 150 x 4 x 21 numbers; expected at most 300 x 2 x 21"),
-        ({"buffer": 400}, r"got a replay buffer of 150 x 4 x 21 numbers; expected at most 100 x 4 x 21"),
+        ({"copies": 2}, r"got a replay buffer of 150 x 4 x 37 numbers; expected at most 300 x 2 x 37"),
+        ({"buffer": 400}, r"got a replay buffer of 150 x 4 x 37 numbers; expected at most 100 x 4 x 37"),
     ],
     ids=["copies", "smaller"],
 )

@@ -8,7 +8,9 @@ import pytest
 from rsr.errors import PolicyError
 from rsr.files import sha256
 from rsr.policies import Normaliser, Policy
-from rsr.scenarios.push_cube import task
+from rsr.scenarios import load_scenario, task_of
+from rsr.scenarios.built_in.push_cube import task
+from tests.push_samples import channels_of
 
 
 def policy(seed: int = 0) -> Policy:
@@ -18,13 +20,13 @@ def policy(seed: int = 0) -> Policy:
         (rng.normal(size=(out, into)).astype(np.float32), rng.normal(size=out).astype(np.float32))
         for into, out in pairwise(sizes)
     )
-    normaliser = Normaliser(rng.normal(size=21), rng.uniform(0.1, 1, 21), 5.0)
-    return Policy("push_cube", normaliser, layers, {"seed": seed})
+    normaliser = Normaliser(rng.normal(size=sizes[0]), rng.uniform(0.1, 1, sizes[0]), 5.0)
+    return Policy(task_of(load_scenario("push_cube")), normaliser, layers, {"seed": seed})
 
 
 def observations(count: int = 20) -> np.ndarray:
     starts = task.sample_starts(np.random.default_rng(0), count)
-    return task.observation(starts.qpos[:, 7:], starts.qpos[:, :3], starts.target)
+    return task.TASK.observe(channels_of(starts.qpos[:, 7:], starts.qpos[:, :3], starts.goal["target_position"]))
 
 
 def test_saved_loaded_and_saved_again_is_the_same_bytes(tmp_path):
@@ -49,7 +51,7 @@ def test_networks_of_sac_have_relu_between_the_layers_and_tanh_behind(tmp_path):
     (first, b1), (second, b2), (last, b3) = [(weight.T, bias) for weight, bias in sac.layers]
     scaled = sac.normaliser(observations()).astype(np.float32)
     by_hand = np.tanh(np.maximum(np.maximum(scaled @ first + b1, 0) @ second + b2, 0) @ last + b3)
-    np.testing.assert_allclose(sac.velocity(observations()), by_hand, atol=1e-6)
+    np.testing.assert_allclose(sac.choose(observations()), by_hand, atol=1e-6)
     sac.save(tmp_path)
     np.testing.assert_array_equal(Policy.load(tmp_path).act(observations()), sac.act(observations()))
 
@@ -72,8 +74,10 @@ def test_wrong_width():
     with pytest.raises(PolicyError) as caught:
         policy().act(np.zeros((3, 20), np.float32))
     assert str(caught.value) == (
-        "policy for push_cube: got observations of width 20; expected 21 values (joints, fingertip, target, block, "
-        "target - block, block - fingertip). Build observations with rsr.scenarios.push_cube.task.observation."
+        "policy for push_cube: got observations of width 20; expected 37 values (joints, fingertip, target, block, "
+        "target - block, block - fingertip, fingertip on the way, distance, pushing point from fingertip, fingertip's "
+        "distance, base of the arm, fingertip velocity, block velocity, setpoint from fingertip, last action from "
+        "fingertip). Build observations with the task's `observe`."
     )
 
 

@@ -13,14 +13,14 @@ from hypothesis.extra.numpy import arrays
 from onnx import TensorProto, helper
 
 from rsr.errors import PolicyError
-from rsr.policies.tracing import Graph, Traced
-from rsr.scenarios.pushing import kinematics
+from rsr.policies.tracing import OnnxGraph, Traced
+from rsr.scenarios.built_in.pushing import kinematics
 
 WIDTH = 6
 
 
 def compiled(function: Callable, dtype: type = np.float64) -> Callable[[np.ndarray], np.ndarray]:
-    graph = Graph()
+    graph = OnnxGraph()
     result = function(Traced(graph, "x", np.ones((3, WIDTH), dtype)))
     kinds = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.float64): TensorProto.DOUBLE}
     inputs = [helper.make_tensor_value_info("x", kinds[np.dtype(dtype)], ["batch", WIDTH])]
@@ -98,7 +98,7 @@ def test_angles_are_right_in_every_quadrant_and_on_the_axes(x):
 )
 def test_what_has_no_counterpart_is_named(function, got):
     with pytest.raises(PolicyError) as caught:
-        function(Traced(Graph(), "x", np.ones((3, WIDTH))))
+        function(Traced(OnnxGraph(), "x", np.ones((3, WIDTH))))
     assert str(caught.value) == (
         f"a policy's computation: got {got}; expected numpy that rsr.policies.tracing turns into ONNX. "
         "Write it with what is in OPERATIONS or FUNCTIONS there, or add this one to them."

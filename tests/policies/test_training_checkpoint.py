@@ -12,10 +12,10 @@ import pytest
 from tiny_training import ROLLOUTS, SETTINGS, still_pays, train_tiny
 
 from rsr.files import sha256
+from rsr.pipelines import TABLE
 from rsr.policies.checkpoint import Checkpoint, fingerprint
-from rsr.steps import TABLE
 from rsr.workspace import Workspace
-from tasks.workspace import _GITIGNORE
+from rsr_tasks.workspace import _GITIGNORE
 from tests.push_samples import push_cube
 
 ROOT = Path(__file__).parents[2]

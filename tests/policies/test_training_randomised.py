@@ -8,10 +8,10 @@ import pytest
 from rsr.calibration import start_calibration
 from rsr.config import RetrainConfig, parse_config
 from rsr.errors import ConfigError
+from rsr.pipelines.loop.stages import simulators
 from rsr.policies.training import PPOSettings, Trained, train
 from rsr.progress import Advance, ignore
 from rsr.scenarios import load_scenario
-from rsr.steps.retrain import simulators
 
 COPIES = 4
 SETTINGS = PPOSettings(12 * COPIES * 16, COPIES, 16, batch_size=32, epochs=2, hidden=(8, 8))

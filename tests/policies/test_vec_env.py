@@ -6,26 +6,26 @@ import numpy as np
 import pytest
 from stable_baselines3.common.vec_env import DummyVecEnv
 
+from rsr.environments.gymnasium import TaskEnv
+from rsr.environments.novelty import bonus_features, bonus_of
+from rsr.environments.vector import HeadVecEnv, TaskVecEnv
 from rsr.infogap import RewardSettings, fit_infogap, transitions
-from rsr.policies import tool_plane
-from rsr.policies.env import PushEnv
-from rsr.policies.novelty import bonus_of, features
-from rsr.policies.vec_env import PushVecEnv, ToolPlaneVecEnv
-from rsr.scenarios.push_cube import task
-from rsr.scenarios.push_t import task as push_t
-from rsr.scenarios.pushing import kinematics
-from rsr.scenarios.pushing.pose import turned
-from tests.push_samples import ScriptedPusher, push_cube
+from rsr.rotations import rotated, yawed
+from rsr.scenarios.built_in.push_cube import task
+from rsr.scenarios.built_in.push_t import task as push_t
+from rsr.scenarios.built_in.pushing import arm, tool_plane
+from rsr.scenarios.built_in.pushing.limits import ArmLimits
+from tests.push_samples import ScriptedPusher, channels_of, push_cube
 
-EVERYWHERE = RewardSettings(paid="everywhere")
+EVERYWHERE = RewardSettings(bonus_region="everywhere")
 
 
 @pytest.fixture
 def make():
     opened = []
 
-    def build(count=3, **options) -> PushVecEnv:
-        opened.append(PushVecEnv(push_cube(), push_cube().space.nominal, count, **options))
+    def build(count=3, **options) -> TaskVecEnv:
+        opened.append(TaskVecEnv(push_cube(), push_cube().space.nominal, count, **options))
         return opened[-1]
 
     yield build
@@ -33,12 +33,17 @@ def make():
         env.close()
 
 
+def features(world) -> np.ndarray:
+    """What a bonus looks at, of the true state."""
+    return bonus_features(world.task, world.limits, world.channels)
+
+
 def still(count: int) -> np.ndarray:
     return np.zeros((count, 6), np.float32)
 
 
 def test_types_and_shapes_are_those_of_the_dummy(make):
-    ours, dummy = make(2), DummyVecEnv([PushEnv] * 2)
+    ours, dummy = make(2), DummyVecEnv([lambda: TaskEnv("push_cube")] * 2)
     assert ours.observation_space == dummy.observation_space
     assert ours.action_space == dummy.action_space
     first, second = ours.reset(), dummy.reset()
@@ -71,9 +76,9 @@ def test_an_ended_episode_is_reported_and_begun_anew(make):
         assert np.abs(last - seen[i]).max() > 0.01, "what is returned belongs to the new episode"
         assert info["episode"]["l"] == push_cube().episode_steps
         assert info["episode"]["r"] == pytest.approx(paid[i], rel=1e-5)
-        assert info["is_success"] == bool(task.succeeded(last[None, 12:15], last[None, 9:12])[0])
+        assert info["is_success"] == bool(task.succeeded(channels_of(None, last[None, 12:15], last[None, 9:12]))[0])
     np.testing.assert_allclose(env.world.states[:, 13:], 0.0)
-    np.testing.assert_allclose(env.world.setpoint, env.world.joints)
+    np.testing.assert_allclose(env.world.command, env.world.channels["joint_position"])
     assert env.step(still(3))[3] == [{}, {}, {}]
 
 
@@ -90,12 +95,13 @@ def test_reward_is_the_tasks_reward_of_the_true_state(make):
     env = make(4, seed=3)
     env.reset()
     _, reward, _, _ = env.step(still(4))
-    expected = task.reward(kinematics.fingertip(env.world.joints), env.world.block, env.world.target)
+    block, target = env.world.states[:, :3], env.world.goal["target_position"]
+    expected = task.reward(channels_of(env.world.states[:, 7:13], block, target))
     np.testing.assert_allclose(reward, expected, rtol=1e-6)
 
 
 def test_seeds(make):
-    def course(env: PushVecEnv) -> np.ndarray:
+    def course(env: TaskVecEnv) -> np.ndarray:
         first = env.reset()
         return np.stack([first, *(env.step(ScriptedPusher().act(first))[0] for _ in range(5))])
 
@@ -124,20 +130,20 @@ def test_bonus_is_paid_on_top(make):
 
     plain, paid = make(seed=4), make(seed=4, bonus=bonus)
     start = plain.reset()
-    true_start = plain.world.observation()
+    true_start = features(plain.world)
     np.testing.assert_array_equal(paid.reset(), start)
     action = ScriptedPusher().act(start)
     seen, reward, *_ = plain.step(action)
     _, more, *_ = paid.step(action)
     np.testing.assert_allclose(more - reward, 10.0 + action[:, 0], rtol=1e-5)
     assert np.abs(seen - plain.world.observation()).max() > 1e-4, "the learner sees through noise, the bonus does not"
-    for got, expected in zip(received[0], (true_start, action, plain.world.observation()), strict=True):
+    for got, expected in zip(received[0], (true_start, action, features(plain.world)), strict=True):
         np.testing.assert_array_equal(got, expected)
 
 
 def test_a_snapshot_goes_on_to_the_same_numbers(make):
     first, second = make(seed=4), make(seed=99)
-    head_first, head_second = ToolPlaneVecEnv(first), ToolPlaneVecEnv(second)
+    head_first, head_second = HeadVecEnv(first), HeadVecEnv(second)
     head_first.reset()
     head_second.reset()
     towards = np.array([[0.5, -0.2]] * 3, np.float32)
@@ -152,38 +158,41 @@ def test_a_snapshot_goes_on_to_the_same_numbers(make):
 
 def test_tool_plane_moves_the_fingertip_level_and_as_told(make):
     env = make(8, stagger=False, noisy=False, seed=5)
-    head = ToolPlaneVecEnv(env)
+    head = HeadVecEnv(env)
     assert head.action_space.shape == (2,)
-    start = head.reset()[:, 6:9]
+    seen = head.reset()
+    start, way = seen[:, 6:9], seen[:, task.TASK.columns("target - block")]
     env.world._full[:, 3] += 5.0  # the cubes are out of the way, up in the air
     velocity = np.array([[0.0, 0.5]] * 8, np.float32)
     heights = [head.step(velocity)[0][:, 8] for _ in range(12)]
-    moved = kinematics.fingertip(env.world.joints) - start
+    moved = rotated((env.world.channels["tip_position"] - start)[:, :2], -np.arctan2(way[:, 1], way[:, 0]))
     expected_m = 0.5 * tool_plane.SPEED_M_S * 12 * tool_plane.STEP_S
     np.testing.assert_allclose(moved[:, 1], expected_m, rtol=0.35)  # servos trail their setpoints
     np.testing.assert_allclose(moved[:, 0], 0.0, atol=0.01)
-    np.testing.assert_allclose(heights, task.TIP_HEIGHT_M, atol=0.004)
+    np.testing.assert_allclose(heights, arm.TIP_HEIGHT_M, atol=0.004)
 
 
 def test_infogap_pays_no_premium_far_from_the_workspace():
-    rng = np.random.default_rng(0)
-    starts = task.sample_starts(rng, 400)
-    seen = task.observation(starts.qpos[:, 7:], starts.qpos[:, :3], starts.target)
+    rng, limits = np.random.default_rng(0), ArmLimits()
+    starts = task.TASK.reset(rng, 400)
+    joints, block, target = starts.qpos[:, 7:], starts.qpos[:, :3], starts.goal["target_position"]
     action = rng.uniform(-1, 1, (400, 6))
-    after = seen + rng.normal(0, 0.01, seen.shape).astype(np.float32)
-    columns = [6, 7, 12, 13]
-    data = np.concatenate([seen[:, columns], action, after[:, columns] - seen[:, columns]], axis=1).astype(float)
+    moved = block + rng.normal(0, 0.01, block.shape)
+
+    def looked_at(block: np.ndarray) -> np.ndarray:
+        return bonus_features(task.TASK, limits, channels_of(joints, block, target))
+
+    before, after = looked_at(block), looked_at(moved)
+    data = transitions(before[:, :4], action, after[:, :4])
     shift = data + np.eye(14)[-1] * 0.02
     reward = fit_infogap(shift, data, data, 0.001, task_reward_std=0.1, rng=rng, settings=EVERYWHERE)
     assert reward.weight > 0
-    pay = bonus_of(reward, task.TASK)
-    # Observations are float32, so what is left of a difference grows with the weight.
-    np.testing.assert_allclose(pay(seen, action, after), reward.bonus(data), rtol=1e-4, atol=5e-5 * reward.weight)
-    flung = after.copy()
-    flung[:, 12] += 1.0
+    pay = bonus_of(reward)
+    np.testing.assert_allclose(pay(before, action, after), reward.bonus(data), rtol=1e-4, atol=5e-5 * reward.weight)
+    flung = np.add(moved, [1.0, 0.0, 0.0])
     unbounded = reward.bonus(np.concatenate([data[:, :12], data[:, 12:] + [1.0, 0.0]], axis=1))
     assert (unbounded > 0).mean() > 0.9, "as novelty it would be paid for"
-    assert (pay(seen, action, flung) <= 0).all()
+    assert (pay(before, action, looked_at(flung)) <= 0).all()
 
 
 @pytest.mark.parametrize(
@@ -199,21 +208,21 @@ def test_infogap_pays_no_premium_far_from_the_workspace():
     ],
 )
 def test_infogap_leaves_the_end_of_the_task_alone(of, off_m, turn_rad, share):
-    """Paid `away`: nothing within what counts as success, all from twice as far; for a T the angle counts as well."""
-    rng = np.random.default_rng(0)
-    starts = of.sample_starts(rng, 400)
-    block = starts.qpos[:, : of.TASK.block_size]
+    """Paid `off_target`: nothing within what counts as success, all from twice as far; of a T the angle counts, too."""
+    rng, turns = np.random.default_rng(0), of is push_t
+    starts = of.TASK.reset(rng, 400)
+    block = starts.qpos[:, : 7 if turns else 3]
     target = block.copy()
     target[:, 0] += off_m
-    if of is push_t:
-        target[:, 3:7] = turned(block[:, 3:7], np.full(400, turn_rad))
-    seen = of.TASK.observation(starts.qpos[:, 7:], block, target)
+    if turns:
+        target[:, 3:7] = yawed(block[:, 3:7], np.full(400, turn_rad))
+    seen = bonus_features(of.TASK, ArmLimits(), channels_of(starts.qpos[:, 7:], block, target))
     action = rng.uniform(-1, 1, (400, 6))
-    data = transitions(features(starts.qpos[:, 7:], block), action, features(starts.qpos[:, 7:], block))
+    data = transitions(seen[:, :-2], action, seen[:, :-2])
     data = data + rng.normal(0, 0.01, data.shape)
     everywhere = fit_infogap(data + 0.02, data, data, 0.001, task_reward_std=0.1, rng=rng, settings=EVERYWHERE)
     paid, all_of_it = (
-        bonus_of(each, of.TASK)(seen, action, seen) for each in (replace(everywhere, paid="away"), everywhere)
+        bonus_of(each)(seen, action, seen) for each in (replace(everywhere, bonus_region="off_target"), everywhere)
     )
     assert np.abs(all_of_it).max() > 0
     np.testing.assert_allclose(paid, share * all_of_it, atol=1e-5)

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rsr.policies.recipes import Settings
-from rsr.policies.training import PPOSettings, SACSettings, Trained, train
+from rsr.policies.training import PPOSettings, SACSettings, Settings, Trained, train
 from rsr.scenarios import load_scenario
 
 ROLLOUTS = 12

@@ -1,4 +1,4 @@
-"""Robots for tests: the twin behind LeRobot's interface, and what can go wrong with one."""
+"""Robots for tests: the stand-in behind LeRobot's interface, and what can go wrong with one."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any
 
 import yaml
 
-from rsr.realities.clocks import SimulatedClock
+from rsr.realities.reality import SimulatedClock
 from rsr.realities.robot import Placement, RobotReality
 from rsr.realities.robot_file import RobotFile
-from rsr.realities.twin_robot import TwinRobot
+from rsr.realities.stand_in import StandInRobot
 from rsr.realities.wiring import Wiring
 from rsr.scenarios import load_scenario
 
-TWIN_FILE = Path(__file__).parents[2] / "examples" / "robots" / "twin.yaml"
+STAND_IN_FILE = Path(__file__).parents[2] / "examples" / "robots" / "stand_in.yaml"
 
 
 def robot_document() -> dict[str, Any]:
-    return yaml.safe_load(TWIN_FILE.read_text())
+    return yaml.safe_load(STAND_IN_FILE.read_text())
 
 
-class Faulty(TwinRobot):
-    """A twin whose answers are spoilt.
+class Faulty(StandInRobot):
+    """A stand-in whose answers are spoilt.
 
     Args:
         spoil: (step of the episode, observation) -> what is returned.
@@ -32,11 +32,15 @@ class Faulty(TwinRobot):
     """
 
     def __init__(self, clock: SimulatedClock, spoil: Callable | None = None, alter=None, slow=None) -> None:
-        super().__init__(seed=1)
+        super().__init__("push_cube", seed=1)
         self._clock, self._spoil, self._alter, self._slow = clock, spoil, alter, slow or {}
         self.step = -1
         self.sent: list[dict[str, float]] = []
         self.attempts = 0
+
+    @property
+    def is_connected(self) -> bool:
+        return self._connected
 
     def place(self, placement: Placement) -> None:
         super().place(placement)
@@ -45,7 +49,7 @@ class Faulty(TwinRobot):
         self.attempts += 1
 
     def get_observation(self) -> dict[str, float]:
-        self._clock.pass_s(self._slow.get(self.step, 0.0))
+        self._clock.sleep_until(self._clock.now_s() + self._slow.get(self.step, 0.0))
         observation = super().get_observation()
         spoilt = self._spoil(self.step, dict(observation)) if self._spoil else observation
         self.step += 1
@@ -56,7 +60,25 @@ class Faulty(TwinRobot):
         return self.sent[-1]
 
 
-def reality(root: Path, robot: TwinRobot, clock: SimulatedClock, **changes: Any) -> RobotReality:
+def reality(root: Path, robot: StandInRobot, clock: SimulatedClock, **changes: Any) -> RobotReality:
     scenario = load_scenario("push_cube")
     wiring = Wiring(RobotFile.model_validate(robot_document() | changes), scenario)
     return RobotReality(scenario, robot, wiring, robot.place, clock, root)
+
+
+def two_joint_robot(**changes: Any) -> dict[str, Any]:
+    """A robot's file for the torque-controlled arm."""
+    joints = {"shoulder": "shoulder.pos", "elbow": "elbow.pos"}
+    speeds = {"shoulder": "shoulder.vel", "elbow": "elbow.vel"}
+    efforts = {"shoulder": "shoulder.effort", "elbow": "elbow.effort"}
+    return {
+        "robot": "rsr.realities.stand_in:StandInRobot",
+        "simulated": True,
+        "rate_hz": 50,
+        "reset": "robot",
+        "command": {"unit": "N m", "keys": efforts},
+        "channels": {
+            "joint_position": {"unit": "rad", "frame": "joint", "age": "during_call", "keys": joints},
+            "joint_velocity": {"unit": "rad/s", "frame": "joint", "age": "during_call", "keys": speeds},
+        },
+    } | changes

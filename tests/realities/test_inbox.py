@@ -11,8 +11,9 @@ import pytest
 
 from rsr.errors import Waiting
 from rsr.progress import ignore
-from rsr.realities import CollectionPlan, Inbox, Twin
+from rsr.realities import CollectionPlan, Inbox, StandIn
 from rsr.realities.inbox import SETTLED_S
+from rsr.scenarios import load_scenario
 from rsr.sessions import Session, write_session
 from tests.push_samples import ScriptedPusher, push_cube
 
@@ -21,7 +22,7 @@ PLAN = CollectionPlan("session-001", episodes=2, seed=3, policy_sha256="abc" * 8
 
 @pytest.fixture(scope="module")
 def recorded() -> Session:
-    return Twin(push_cube(), 1).collect(ScriptedPusher(), PLAN, ignore)
+    return StandIn(push_cube(), 1).collect(ScriptedPusher(), PLAN, ignore)
 
 
 @pytest.fixture
@@ -58,8 +59,16 @@ def test_the_request_says_what_to_record(folder, recorded):
     assert (request["scenario"], request["episodes"], request["rows"]) == ("push_cube", 2, 101)
     assert request["policy_sha256"] == PLAN.policy_sha256
     assert set(request["channels"]) == {channel.name for channel in push_cube().channels}
-    for episode, target in zip(recorded.episodes, request["targets"], strict=True):
+    for episode, target in zip(recorded.episodes, request["goal"]["target_position"], strict=True):
         assert episode["target_position"][0].tolist() == target
+
+
+def test_without_a_task_the_request_asks_for_no_starts(folder):
+    with pytest.raises(Waiting):
+        Inbox(load_scenario("double_pendulum"), folder).collect(None, PLAN, ignore)
+    request = json.loads((folder / "session-001.request.json").read_text())
+    assert request["scenario"] == "double_pendulum"
+    assert not {"starts_qpos", "goal"} & set(request)
 
 
 def test_what_was_dropped_is_taken_and_left_where_it_is(folder, recorded):

@@ -1,4 +1,4 @@
-"""The reality `robot`, end to end on the twin behind LeRobot's interface: what it records, and what stops it."""
+"""The reality `robot`, end to end on the stand-in behind LeRobot's interface: what it records, and what stops it."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from robots import Faulty, reality, robot_document
 from rsr.errors import RealityError
 from rsr.progress import ignore
 from rsr.realities import CollectionPlan
-from rsr.realities.clocks import RealClock, SimulatedClock
+from rsr.realities.reality import RealClock, SimulatedClock
 from rsr.realities.robot import RobotReality
 from rsr.realities.robot_file import RobotFile
+from rsr.realities.stand_in import StandInRobot
 from rsr.realities.trial import PATIENCE_S
-from rsr.realities.twin_robot import TwinRobot
 from rsr.realities.wiring import Wiring
-from rsr.scenarios import load_scenario, task_of
-from rsr.scenarios.pushing.arm import STEP_RAD
-from rsr.sessions import Session, check_session, list_sessions, read_session
+from rsr.scenarios import load_scenario
+from rsr.scenarios.built_in.pushing.arm import STEP_RAD
+from rsr.sessions import Session, check_session, read_session
 from tests.push_samples import ScriptedPusher, push_cube
 
 PLAN = CollectionPlan("session-001", episodes=2, seed=3, policy_sha256="abc")
@@ -60,8 +60,7 @@ def test_a_session_like_any_other(tmp_path):
     assert_stored(tmp_path, session)
     assert [len(episode) for episode in session.episodes] == [STEPS + 1] * 2
     assert (session.card.reality, session.card.simulated, session.card.policy_sha256) == ("robot", True, "abc")
-    targets = task_of(push_cube()).sample_starts(np.random.default_rng(0), 1).target.shape[1]
-    assert session.episodes[0]["target_position"].shape == (STEPS + 1, targets)
+    assert session.episodes[0]["target_position"].shape == (STEPS + 1, 3)
     np.testing.assert_allclose(session.episodes[0].time_s, np.arange(STEPS + 1) * 0.05, atol=1e-12)
     np.testing.assert_array_equal(
         session.episodes[1]["joint_setpoint"][:-1], [[*command.values()] for command in robot.sent]
@@ -140,8 +139,8 @@ def test_a_fault_that_lasts_ends_the_attempt_and_the_episode_is_recorded_again(t
     assert_stored(tmp_path, session)
     assert robots[0].attempts == 3
     assert session.card.notes.startswith(
-        "2 targets of seed 3. Episode 0, attempt 1 was not kept; it stopped at 2.50 s after holding the arm for 0.5 s: "
-        "a measurement was older than allowed (block_position 9.00 s old, block_orientation 9.00 s old)."
+        "2 starts of seed 3. Episode 0, attempt 1 was not kept; it stopped at 2.50 s after holding the robot for "
+        "0.5 s: a measurement was older than allowed (block_position 9.00 s old, block_orientation 9.00 s old)."
     )
     assert pytest.approx(2.5) == AT * 0.05 + PATIENCE_S
 
@@ -155,12 +154,12 @@ def test_what_never_works_is_given_up_and_what_was_recorded_is_kept(tmp_path):
     with pytest.raises(RealityError) as caught:
         reality(tmp_path, robot, clock).collect(ScriptedPusher(), PLAN, ignore)
     assert str(caught.value) == (
-        "robot rsr.realities.twin_robot:TwinRobot, episode 1: got 3 attempts that stopped, the last at its beginning: "
+        "robot rsr.realities.stand_in:StandInRobot, episode 1: got 3 attempts that stopped, the last at its beginning: "
         "no number in block_position; expected an episode from its beginning to its end. "
         "Mend this, then run the same command: it goes on with this episode."
     )
     assert not robot.is_connected
-    assert list_sessions(tmp_path).readable == ()
+    assert not list(tmp_path.rglob("rsr_card.json"))
     mended = SimulatedClock()
     session = reality(tmp_path, Faulty(mended), mended).collect(ScriptedPusher(), PLAN, ignore)
     assert len(session.episodes) == 2
@@ -170,7 +169,10 @@ def test_what_never_works_is_given_up_and_what_was_recorded_is_kept(tmp_path):
 def test_an_arm_that_stands_outside_its_box_is_not_moved(tmp_path):
     clock = SimulatedClock()
     robot = Faulty(clock, spoil=lambda step, observation: observation | {"joint2.pos": -2.5})
-    with pytest.raises(RealityError, match="at its beginning: the fingertip stands outside its box"):
+    with pytest.raises(
+        RealityError,
+        match="at its beginning, where the robot could only be held: the fingertip would have left its box",
+    ):
         reality(tmp_path, robot, clock).collect(ScriptedPusher(), PLAN, ignore)
     assert robot.sent == []
 
@@ -197,8 +199,8 @@ def test_what_the_robot_really_sent_is_what_is_recorded(tmp_path):
 def test_the_envelope_of_the_robots_file_holds(tmp_path):
     clock = SimulatedClock()
     robot = Faulty(clock)
-    limits = {"max_speed_rad_s": 0.4, "max_acceleration_rad_s2": 2.0}
-    made = reality(tmp_path, robot, clock, envelope=limits, gains={"kp": 120.0})
+    limits = {"joint_speed_rad_s": 0.4, "joint_acceleration_rad_s2": 2.0}
+    made = reality(tmp_path, robot, clock, envelope={"limits": limits}, gains={"kp": 120.0})
     session = made.collect(ScriptedPusher(), PLAN, ignore)
     steps = np.diff(session.episodes[0]["joint_setpoint"][:-1], axis=0)
     assert np.abs(steps).max() <= 0.4 * 0.05 + 1e-12
@@ -221,7 +223,7 @@ def test_a_robot_that_raises_is_disconnected_and_the_error_says_what_it_said(tmp
     with pytest.raises(RealityError) as caught:
         reality(tmp_path, robot, clock).collect(ScriptedPusher(), PLAN, ignore)
     assert str(caught.value) == (
-        "robot rsr.realities.twin_robot:TwinRobot, get_observation: got ConnectionError: motor 3 does not answer; "
+        "robot rsr.realities.stand_in:StandInRobot, get_observation: got ConnectionError: motor 3 does not answer; "
         "expected an answer. Look after the robot, then run the same command: it goes on with this episode."
     )
     assert not robot.is_connected
@@ -233,14 +235,14 @@ def test_a_robot_that_raises_is_disconnected_and_the_error_says_what_it_said(tmp
 def test_a_block_with_orientation(tmp_path):
     """The T-shaped block: targets are poses, and so are the channels that hold them."""
     scenario, clock = load_scenario("push_t"), SimulatedClock()
-    robot = TwinRobot("push_t", seed=2)
+    robot = StandInRobot("push_t", seed=2)
     wiring = Wiring(RobotFile.model_validate(robot_document()), scenario)
     made = RobotReality(scenario, robot, wiring, robot.place, clock, tmp_path)
     session = made.collect(ScriptedPusher(), replace(PLAN, episodes=1), ignore)
     check_session(session, scenario.channels)
-    target = task_of(scenario).target(session.episodes[0].values)
-    assert target.shape == (scenario.episode_steps + 1, 7)
-    np.testing.assert_allclose(np.linalg.norm(target[:, 3:], axis=1), 1.0)
+    target = session.episodes[0]["target_orientation"]
+    assert target.shape == (scenario.episode_steps + 1, 4)
+    np.testing.assert_allclose(np.linalg.norm(target, axis=1), 1.0)
 
 
 def test_clocks_never_go_back():

@@ -7,20 +7,18 @@ import sys
 import numpy as np
 import pytest
 import yaml
-from robots import TWIN_FILE, robot_document
+from robots import STAND_IN_FILE, robot_document
 
 from rsr.errors import ConfigError, PolicyError, RealityError, Waiting
-from rsr.policies.contract import check_contract
-from rsr.policies.terms import task_contract
-from rsr.policies.world import LIMITS
+from rsr.policies.policy_contract import check_contract, task_contract
 from rsr.realities import SafetyEnvelope
-from rsr.realities.making import ask_at_terminal, instruction, make_robot_reality
-from rsr.realities.robot import Placement
+from rsr.realities.robot import Placement, ask_at_terminal, instruction, make_robot_reality
 from rsr.realities.robot_file import RobotFile, load_robot_file
 from rsr.realities.wiring import Wiring
-from rsr.scenarios import load_scenario
-from rsr.scenarios.pushing import Starts, kinematics
-from rsr.scenarios.pushing.pose import quaternion_of
+from rsr.rotations import quaternion_of
+from rsr.scenarios import Starts, load_scenario, task_of
+from rsr.scenarios.built_in.pushing import kinematics
+from rsr.scenarios.built_in.pushing.limits import ArmLimits
 
 JOINTS = [f"joint{number}" for number in range(1, 7)]
 
@@ -55,11 +53,31 @@ def test_units_signs_and_zeros_both_ways():
 
 
 def test_a_robot_may_narrow_the_envelope():
-    narrow = {"max_speed_rad_s": 0.5, "tip_speed_m_s": 0.1, "tip_lower_m": [0.2, -0.2, 0.01], "max_sensor_age_s": 0.1}
-    envelope = wiring(robot_document() | {"envelope": narrow}).envelope
-    assert (envelope.max_speed_rad_s, envelope.max_sensor_age_s, envelope.limits.tip_speed_m_s) == (0.5, 0.1, 0.1)
-    assert envelope.limits.tip_lower_m == (0.2, -0.2, 0.01)
-    assert wiring(robot_document()).envelope == SafetyEnvelope()
+    narrow = {"joint_speed_rad_s": 0.5, "tip_speed_m_s": 0.1, "tip_lower_m": [0.2, -0.2, 0.01]}
+    section = {"max_sensor_age_s": 0.1, "limits": narrow}
+    scenario = load_scenario("push_cube")
+    envelope = wiring(robot_document() | {"envelope": section}).envelope(scenario)
+    assert envelope == SafetyEnvelope(
+        ArmLimits(joint_speed_rad_s=0.5, tip_speed_m_s=0.1, tip_lower_m=(0.2, -0.2, 0.01)), max_sensor_age_s=0.1
+    )
+    assert wiring(robot_document()).envelope(scenario) == SafetyEnvelope.of(scenario)
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        ({"joint_speed_rad_s": 9.0}, "joint_speed_rad_s: got 9.0; expected nothing wider than 2.0."),
+        ({"joint_speed_rad_s": -1.0}, "joint_speed_rad_s: got -1.0; expected nothing wider than 2.0."),
+        ({"tip_lower_m": [0.0, -0.3, 0.01]}, "tip_lower_m: got (0.0, -0.3, 0.01); expected nothing wider than (0.08, "),
+        ({"tip_upper_m": [0.5, 0.3, 2.0]}, "tip_upper_m: got (0.5, 0.3, 2.0); expected nothing wider than (0.55, "),
+        ({"tip_upper_m": [0.5, 0.3]}, "tip_upper_m: got (0.5, 0.3); expected a number, or 3 of them."),
+        ({"tip_sped_m_s": 0.1}, "tip_sped_m_s: got an unknown limit; expected one of tip_speed_m_s, tip_lower_m, "),
+    ],
+)
+def test_a_robot_never_widens_the_envelope(limits, message):
+    with pytest.raises(ConfigError) as caught:
+        wiring(robot_document() | {"envelope": {"limits": limits}}).envelope(load_scenario("push_cube"))
+    assert str(caught.value).startswith(f"robot rsr.realities.stand_in:StandInRobot: envelope.limits.{message}")
 
 
 def changed(*path_and_value) -> dict:
@@ -109,7 +127,7 @@ def test_a_channel_that_only_the_calibration_needs_is_missed_too(tmp_path):
     with pytest.raises(PolicyError) as caught:
         make_robot_reality(load_scenario("push_cube"), tmp_path / "robot.yaml", tmp_path)
     assert str(caught.value) == (
-        "robot rsr.realities.twin_robot:TwinRobot: got channels block_position, joint_position; expected "
+        "robot rsr.realities.stand_in:StandInRobot: got channels block_position, joint_position; expected "
         "block_orientation, block_position, joint_position, as scenario push_cube observes them. "
         "Map these channels in the robot's file. The policy was not run."
     )
@@ -137,14 +155,9 @@ def test_an_answer_that_lacks_a_number():
         (changed("speed", 3), ": speed", "an unknown key"),
         (changed("robot", "no colon"), ": robot", "'no colon'"),
         (changed("rate_hz", 0), ": rate_hz", "0"),
-        (changed("envelope", {"max_speed_rad_s": -1}), ": envelope.max_speed_rad_s", "-1"),
-        (changed("envelope", {"max_speed_rad_s": 9}), ": envelope.max_speed_rad_s", "9"),
+        (changed("envelope", {"max_speed_rad_s": 1}), ": envelope.max_speed_rad_s", "an unknown key"),
+        (changed("envelope", {"limits": {"x": "fast"}}), ": envelope.limits.x.float", "'fast'"),
         (changed("envelope", {"max_sensor_age_s": 1}), ": envelope.max_sensor_age_s", "1"),
-        (
-            changed("envelope", {"tip_upper_m": [0.5, 0.3, 2.0]}),
-            ": envelope",
-            f"a box from {LIMITS.tip_lower_m} to (0.5, 0.3, 2.0)",
-        ),
         (["a list"], ": top level", "['a list']"),
     ],
 )
@@ -170,8 +183,8 @@ def test_files_that_are_none(tmp_path, text):
     ("robot", "options", "got"),
     [
         ("no.such.module:Robot", {}, "ModuleNotFoundError: No module named 'no'"),
-        ("rsr.realities.twin_robot:Nobody", {}, "AttributeError: "),
-        ("rsr.realities.twin_robot:TwinRobot", {"port": "/dev/ttyACM0"}, "TypeError: "),
+        ("rsr.realities.stand_in:Nobody", {}, "AttributeError: "),
+        ("rsr.realities.stand_in:StandInRobot", {"port": "/dev/ttyACM0"}, "TypeError: "),
     ],
 )
 def test_robots_that_cannot_be_made(tmp_path, robot, options, got):
@@ -194,22 +207,24 @@ def test_what_really_moves_gets_real_time(tmp_path):
     )
 
 
-def placement(target: list[float]) -> Placement:
+def words(scenario: str, **goal: list[float]) -> str:
     joints = kinematics.joints_for(np.array([0.3, -0.1, 0.025]))
     pose = [0.376, -0.028, 0.025, *quaternion_of(np.deg2rad(30.0))]
-    return Placement(2, 12, Starts(np.array([[*pose, *joints]]), np.array([target])))
+    start = Starts(np.array([[*pose, *joints]]), {name: np.array([values]) for name, values in goal.items()})
+    return instruction(load_scenario(scenario), task_of(load_scenario(scenario)), start)
 
 
 def test_a_person_is_told_what_to_put_where():
     block = "put the block at x = 0.376 m, y = -0.028 m, turned by 30 degrees; its target is x = 0.267 m, y = -0.097 m"
     tip = "Bring the fingertip near x = 0.300 m, y = -0.100 m."
-    assert instruction(placement([0.267, -0.097, 0.025])) == f"{block}. {tip}"
-    turned = [0.267, -0.097, 0.025, *quaternion_of(np.deg2rad(-15.0))]
-    assert instruction(placement(turned)) == f"{block}, turned by -15 degrees. {tip}"
+    target, turned = [0.267, -0.097, 0.025], quaternion_of(np.deg2rad(-15.0)).tolist()
+    assert words("push_cube", target_position=target) == f"{block.replace(', turned by 30 degrees', '')}. {tip}"
+    told = words("push_t", target_position=target, target_orientation=turned)
+    assert told == f"{block}, turned by -15 degrees. {tip}"
 
 
 def test_without_a_person_it_waits(monkeypatch):
-    monkeypatch.setattr(sys, "stdin", TWIN_FILE.open())
+    monkeypatch.setattr(sys, "stdin", STAND_IN_FILE.open())
     with sys.stdin, pytest.raises(Waiting) as caught:
-        ask_at_terminal(placement([0.3, 0.0, 0.025]))
+        ask_at_terminal(Placement(2, 12, Starts(np.zeros((1, 13))), "put it back."))
     assert caught.value.where == "episode 3 of 12"

@@ -3,19 +3,21 @@
 import numpy as np
 import pytest
 
+from benchmarks.baselines.strikes.control import StrikeControl
 from rsr.realities._strikes.hits import Scatter
 from rsr.realities._strikes.truth import FAMILIES, draw_truth
-from rsr.realities.strikes import JUDGING_SEEDS, TUNING_SEEDS, StrikeControl, StrikeStandIn
-from rsr.scenarios.strike import SHAPES, load_shape, strikes_at
+from rsr.realities.strikes import JUDGING_SEEDS, TUNING_SEEDS, StrikeStandIn
+from rsr.scenarios.built_in.strike import SHAPES, load_shape, strikes_at
 from tests.realities.test_truth_is_private import importers
 
 
+@pytest.mark.slow
 def test_only_the_stand_ins_read_what_hides_in_them():
     for name in ("truth", "body", "hits", "mocap"):
         outside = {file for file in importers(f"rsr.realities._strikes.{name}") if "/_strikes/" not in file}
         assert outside <= {"rsr/realities/strikes.py"}
     reached = importers("rsr.realities.strikes")
-    assert all(file.startswith(("benchmarks/", "rsr/realities/", "rsr/steps/")) for file in reached)
+    assert all(file.startswith(("benchmarks/", "rsr/realities/", "rsr/pipelines/")) for file in reached)
 
 
 def test_tuning_and_judging_are_different_stand_ins_of_both_families():

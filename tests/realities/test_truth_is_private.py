@@ -1,4 +1,4 @@
-"""What calibration looks for is hidden from all but the twin, these tests, and the benchmark that judges by it."""
+"""What calibration looks for is hidden from all but the stand-in, these tests, and the benchmark that judges by it."""
 
 import ast
 from collections.abc import Iterator
@@ -27,15 +27,15 @@ def importers(module: str) -> set[str]:
     return {str(file.relative_to(ROOT)) for file in files if module in set(imported(file))}
 
 
-def test_only_the_twin_and_the_judge_of_finished_campaigns_import_the_truth():
-    assert importers("rsr.realities._truth") == {"rsr/realities/twin.py", "benchmarks/exploration.py"}
+def test_only_the_stand_in_and_the_judge_of_finished_campaigns_import_the_truth():
+    assert importers("rsr.realities._truth") == {"rsr/realities/stand_in.py", "benchmarks/exploration.py"}
 
 
-def test_only_the_steps_reach_a_reality():
+def test_only_the_pipelines_reach_a_reality():
     """Benchmarks may record on the stand-in; its truth is closed to them as to all others."""
     outside = {name for name in importers("rsr.realities") if not name.startswith(("rsr/realities/", "benchmarks/"))}
-    collecting = {f"rsr/steps/{place}collect.py" for place in ("", "clash/", "gnn/")}
-    assert outside == collecting | {"rsr/steps/deploy.py"}
+    collecting = {f"rsr/pipelines/{place}/collect.py" for place in ("loop", "clash", "gnn")}
+    assert outside == collecting | {"rsr/pipelines/lab/deploy.py"}
 
 
 def test_the_room_does_not_hand_the_truth_on():
@@ -47,10 +47,10 @@ def test_the_room_does_not_hand_the_truth_on():
 
 def test_a_session_says_nothing_of_it():
     from rsr.progress import ignore
-    from rsr.realities import CollectionPlan, Twin
+    from rsr.realities import CollectionPlan, StandIn
     from rsr.realities._truth import draw_truth
     from tests.push_samples import ScriptedPusher, push_cube
 
-    session = Twin(push_cube(), 1).collect(ScriptedPusher(), CollectionPlan("session-001", 2, seed=0), ignore)
+    session = StandIn(push_cube(), 1).collect(ScriptedPusher(), CollectionPlan("session-001", 2, seed=0), ignore)
     told = repr(session.card)
-    assert all(f"{value:.3g}" not in told for value in draw_truth(1, push_cube().space.names).parameters.values())
+    assert all(f"{value:.3g}" not in told for value in draw_truth(1, push_cube()).parameters.values())

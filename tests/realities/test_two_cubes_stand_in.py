@@ -41,7 +41,7 @@ def test_only_the_stand_in_reads_what_hides_in_it():
         if any(module.startswith("rsr.realities._cubes") for module in modules):
             assert file == "rsr/realities/cubes.py" or "/_cubes/" in file
         if "rsr.realities.cubes" in modules:
-            assert file.startswith(("benchmarks/", "rsr/realities/", "rsr/steps/"))
+            assert file.startswith(("benchmarks/", "rsr/realities/", "rsr/pipelines/"))
 
 
 def test_tuning_and_judging_are_different_tables():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rsr.calibration import load_calibration
-from rsr.calibration.contract import Checks
+from rsr.calibration.calibrator import Checks
 from rsr.reports.calibration import calibration
 from rsr.reports.data import read_report_data
 
@@ -14,10 +14,10 @@ def test_checks_and_choices_are_shown(workspace):
     data = read_report_data(workspace, 1)
     tuned = load_calibration(workspace.calibration_dir(1))
     checks = Checks("mjx", "gradients healthy", "MJX steps as C does", {"cube_mass": 1.4}, {"cube_mass": -0.52})
-    race = {"cone elliptic": 31.0, "cone pyramidal": 12.5}
-    after = replace(tuned, checks=checks, structure={"cone": "pyramidal"}, race=race)
+    losses = {"cone elliptic": 31.0, "cone pyramidal": 12.5}
+    after = replace(tuned, checks=checks, structure={"cone": "pyramidal"}, structure_losses=losses)
     body = str(calibration(replace(data, after=after)).body)
-    assert "chosen by a race on episodes left out of its fits: cone pyramidal." in body
+    assert "selected by successive halving on episodes left out of its fits: cone pyramidal." in body
     assert "Gradients against differences in C: gradients healthy." in body
     assert "One step of MJX against one of C: MJX steps as C does." in body
     assert "cube mass 1.4x" in body
@@ -29,5 +29,5 @@ def test_what_was_not_checked_is_not_mentioned(workspace):
     data = read_report_data(workspace, 1)
     assert data.after is not None
     body = str(calibration(replace(data, after=replace(data.after, checks=Checks()))).body)
-    for words in ("Gradients", "Refits", "race", "Sensitivities"):
+    for words in ("Gradients", "Refits", "halving", "Sensitivities"):
         assert words not in body

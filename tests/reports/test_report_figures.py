@@ -1,4 +1,4 @@
-"""What the pictures are drawn from, and the picture of the whole loop."""
+"""The numbers behind the pictures, and the picture of the whole loop."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 
 from rsr.errors import ConfigError, WorkspaceError
-from rsr.reports.coverage import visits
+from rsr.policies.rollouts import visited, wilson_interval
+from rsr.reports.calibration import in_prior_units, prior_interval
 from rsr.reports.loop_picture import loop_figure, save_loop_figure
-from rsr.reports.parameters import in_prior_units, prior_interval
-from rsr.reports.success import wilson
-from rsr.reports.trajectories import rms_distance, spread
-from rsr.scenarios import load_scenario
-from rsr.scenarios.pushing.arm import CENTRE_M
+from rsr.reports.trajectories import rms_errors, spread
+from rsr.scenarios import load_scenario, task_of
+from rsr.scenarios.built_in.pushing.arm import CENTRE_M
 
 
 def test_shown_episodes_reach_from_best_to_worst():
@@ -26,19 +25,29 @@ def test_shown_episodes_reach_from_best_to_worst():
 
 def test_error_of_an_episode_is_its_rms_distance():
     real = np.zeros((2, 4, 3))
-    assert rms_distance(real + np.array([0.03, 0.04, 0.0]), real) == pytest.approx([0.05, 0.05])
+    block = load_scenario("push_cube").observed_channel("block_position")
+    assert rms_errors(block, real, real + np.array([0.03, 0.04, 0.0])) == pytest.approx([0.05, 0.05])
+
+
+def test_error_of_an_orientation_is_an_angle():
+    upright, turned = np.array([1.0, 0.0, 0.0, 0.0]), np.array([np.cos(0.1), 0.0, 0.0, np.sin(0.1)])
+    orientation = load_scenario("push_cube").observed_channel("block_orientation")
+    assert rms_errors(orientation, np.tile(upright, (2, 4, 1)), np.tile(-turned, (2, 4, 1))) == pytest.approx(
+        [0.2, 0.2]
+    )
 
 
 def test_interval_of_a_share_is_wilsons():
     # Brown, Cai and DasGupta (2001), table of n = 20
-    assert wilson(0.5, 20) == pytest.approx((0.2993, 0.7007), abs=1e-4)
-    low, high = wilson(1.0, 20)
+    assert wilson_interval(0.5, 20) == pytest.approx((0.2993, 0.7007), abs=1e-4)
+    low, high = wilson_interval(1.0, 20)
     assert (low, high) == pytest.approx((0.8389, 1.0), abs=1e-4)
 
 
 def test_every_recorded_row_is_counted_where_it_lies():
     block = np.array([[[*CENTRE_M, 0.0], [*CENTRE_M, 0.0], [*(CENTRE_M + 0.051), 0.0], [9.0, 9.0, 0.0]]])
-    counts, (x_edges, y_edges) = visits(block, half_m=0.15, cell_m=0.02)
+    plane = task_of(load_scenario("push_cube")).plane
+    counts, (x_edges, y_edges) = visited(plane, plane.compute({"block_position": block}))
     assert counts.shape == (15, 15)
     assert counts.sum() == 3
     assert counts[7, 7] == 2
@@ -60,6 +69,7 @@ def test_distance_from_nominal_is_in_prior_units():
     assert in_prior_units(friction, friction.nominal * np.e) == pytest.approx(1 / friction.prior_std)
 
 
+@pytest.mark.slow
 def test_picture_of_the_loop_is_the_same_each_time(finished):
     for form in ("png", "svg"):
         assert loop_figure(finished, form) == loop_figure(finished, form)

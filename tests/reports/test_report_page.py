@@ -13,17 +13,14 @@ import pytest
 
 from rsr.errors import ConfigError
 from rsr.files import read_arrays, read_json, write_arrays, write_json
+from rsr.pipelines.loop.stages import report
 from rsr.progress import ignore
-from rsr.reports.coverage import coverage
+from rsr.reports.calibration import parameters
 from rsr.reports.data import read_report_data
-from rsr.reports.infogap import infogap
-from rsr.reports.learning import learning
-from rsr.reports.page import SECTIONS, render_report
-from rsr.reports.parameters import parameters
-from rsr.reports.receipts import receipts
-from rsr.reports.summary import summary
-from rsr.reports.trajectories import trajectories
-from rsr.steps.report import report
+from rsr.reports.divergence import infogap
+from rsr.reports.page import SECTIONS, receipts, render_report, summary
+from rsr.reports.success import learning
+from rsr.reports.trajectories import coverage, trajectories
 from rsr.workspace import Workspace
 
 VOID = {"meta", "img", "br", "link"}
@@ -66,7 +63,7 @@ def test_all_sections_are_rendered_with_their_pictures(page):
         "calibration", "receipts", "links",
     ]  # fmt: skip
     assert len(page.values("section", "id")) == len(SECTIONS)
-    assert len(page.values("img", "src")) == 11
+    assert len(page.values("img", "src")) == 12
     assert "Not shown" not in page.text
 
 
@@ -115,6 +112,7 @@ def test_what_was_simulated_is_called_simulated(page):
     assert "on the reality" not in page.text
 
 
+@pytest.mark.slow
 def test_equal_files_give_an_equal_page(finished):
     assert render_report(finished, 2) == render_report(finished, 2)
 
@@ -185,9 +183,9 @@ def test_missing_receipts_are_said_to_be_missing(workspace):
 def test_lacking_array_is_named(workspace):
     path = workspace.evaluation_dir(1) / "rollouts.npz"
     arrays = read_arrays(path)
-    del arrays["tuned_block"]
+    del arrays["tuned.figure.distance"]
     write_arrays(path, arrays)
-    assert "ValueError: no array tuned_block" in coverage(read_report_data(workspace, 1)).body
+    assert "ValueError: no array tuned.figure.distance" in coverage(read_report_data(workspace, 1)).body
 
 
 def test_session_that_is_gone_leaves_the_rest(workspace):

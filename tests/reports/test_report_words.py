@@ -62,7 +62,7 @@ def test_table_for_the_terminal_fits_80_columns(finished):
     with (console := Console(width=80)).capture() as captured:
         console.print(chain_table(finished.rows()))
     lines = [line.rstrip() for line in captured.get().splitlines()]
-    assert lines[0] == "Real-Sim-Real by iteration k, recorded on a simulated stand-in for reality"
+    assert lines[0] == "Real-Sim-Real by iteration k, recorded on a simulated stand-in"
     assert lines[2].split() == ["KL", "KL", "gap", "gap", "success", "success", "success", "parameters"]
     assert " ".join(lines[6].split()) == "2 0.35 0.28 20.0 mm 9.0 mm 83 % 67 % 92 % 3 of 7"
 
@@ -91,7 +91,7 @@ def test_markdown_before_anything_is_evaluated(workspace):
 
 
 def test_a_stand_in_is_called_one_whatever_the_setting_says(workspace):
-    """What the session's card says counts: a robot may be a stand-in, too. Without a card, the settings must do."""
+    """The session's card decides: a robot may be a stand-in, too. Without a card, the settings must do."""
     settings = workspace.settings()
     robot = settings.model_copy(update={"reality": settings.reality.model_copy(update={"kind": "robot"})})
     dump_config(robot, workspace.settings_path)

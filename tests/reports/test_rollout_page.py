@@ -11,12 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rsr.gnn.evaluation import standing_still
-from rsr.gnn.scenes import cube_world
-from rsr.gnn.teacher import teacher_rollout
-from rsr.gnn.trajectories import Trajectory, save_trajectories
+from benchmarks.baselines.gnn_scenes import cube_world, rollout_in_mujoco, standing_still
+from rsr.learned.gnn.trajectories import Trajectory, save_trajectories
 from rsr.reports.rollouts import render_rollouts
-from rsr.scenarios.two_cubes import ContactParameters
+from rsr.scenarios.built_in.two_cubes import ContactParameters
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -28,7 +26,7 @@ def trajectories() -> list[Trajectory]:
     first = np.tile([0.0, 0, 0.04, 1, 0, 0, 0], (4, 2, 2, 1))
     first[:, :, 1, 0] = 0.12
     first[:, 0, 0, 0] = -np.array([0.4, 0.7, 1.0, 1.3]) / 60
-    poses = teacher_rollout(world, ContactParameters(mu=0.3), first, 20)
+    poses = rollout_in_mujoco(world, ContactParameters(mu=0.3), first, 20)
     return [Trajectory(world, each, name=f"push {index}") for index, each in enumerate(poses)]
 
 
@@ -52,7 +50,7 @@ import base64, io, re, sys
 from pathlib import Path
 import numpy as np
 from matplotlib.image import imread
-from rsr.gnn.trajectories import load_trajectories
+from rsr.learned.gnn.trajectories import load_trajectories
 from rsr.reports.rollouts import render_rollouts
 found = load_trajectories(Path(sys.argv[1]))
 page = render_rollouts("page", found, {"same": [each.poses for each in found]}, "truth")

@@ -1,4 +1,4 @@
-"""What a page says of a session: numbers, and which parameters its motions would tell."""
+"""A session's page: numbers, and the parameters about which its motions are informative."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ import pytest
 from sample_workspace import make_workspace
 from shared_data import pendulum_runs
 
-from rsr.reports.excitation import Excitation, find_excitation, judge_excitation
+from rsr.planning.excitation import Excitation, find_excitation, judge_excitation
 from rsr.reports.session import SessionPage, examine_session, facts, known_prints, page_document
-from rsr.reports.session_html import render_sessions
-from rsr.reports.session_text import finding_lines, headline
+from rsr.reports.session_page import finding_lines, headline, render_sessions
 from rsr.scenarios import load_scenario
-from rsr.scenarios.ranges import joint_ranges
+from rsr.scenarios.recorded import joint_ranges
 from rsr.sessions import Session, read_session, write_session
-from rsr.sessions.findings import Finding
+from rsr.sessions.checks.findings import Finding
 
 
 @pytest.fixture(scope="module")
@@ -65,10 +64,10 @@ def test_worst_findings_come_first(page):
     assert headline(replace(page, findings=(note, care)))[1].endswith("; 1 problem")
 
 
-def test_what_does_not_move_tells_nothing(folder):
+def test_nothing_is_observable_without_motion(folder):
     scenario, session = load_scenario("push_cube"), read_session(folder)
     found = find_excitation(scenario, _still(session))
-    assert [each.left for each in found] == [1.0] * len(scenario.space)
+    assert [each.std_share for each in found] == [1.0] * len(scenario.space)
     (finding,) = judge_excitation(session, found)
     assert (finding.severity, finding.next_step) == (
         "care",
@@ -76,27 +75,27 @@ def test_what_does_not_move_tells_nothing(folder):
     )
 
 
-def test_the_arm_alone_tells_of_the_arm_alone(page):
+def test_motion_of_the_arm_alone_observes_the_arm_alone(page):
     assert page.excitation is not None
-    telling = {each.parameter.name: each.telling for each in page.excitation}
-    assert telling["control_delay"] == "much"
-    assert telling["table_friction"] == "nothing"
+    observability = {each.parameter.name: each.observability for each in page.excitation}
+    assert observability["control_delay"] == "high"
+    assert observability["table_friction"] == "none"
     (note,) = [each for each in page.findings if each.topic == "excitation"]
     assert note.severity == "note"
     assert "table_friction" in note.got
 
 
-def test_words_for_what_is_left():
+def test_observability_in_words():
     parameter = next(iter(load_scenario("push_cube").space))
-    words = [Excitation(parameter, left).telling for left in (0.1, 0.35, 0.5, 0.8, 0.9, 1.0)]
-    assert words == ["much", "much", "little", "little", "nothing", "nothing"]
+    words = [Excitation(parameter, share).observability for share in (0.1, 0.35, 0.5, 0.8, 0.9, 1.0)]
+    assert words == ["high", "high", "low", "low", "none", "none"]
 
 
-def test_real_swings_tell_of_friction():
+def test_friction_is_observable_in_real_swings():
     session = pendulum_runs()
     found = {each.parameter.name: each for each in find_excitation(load_scenario("double_pendulum"), session)}
-    assert found["shoulder_friction"].telling == found["elbow_friction"].telling == "much"
-    assert found["shoulder_friction"].left < found["shoulder_damping"].left
+    assert found["shoulder_friction"].observability == found["elbow_friction"].observability == "high"
+    assert found["shoulder_friction"].std_share < found["shoulder_damping"].std_share
 
 
 def test_a_session_that_cannot_be_simulated_still_has_a_page(folder, tmp_path):

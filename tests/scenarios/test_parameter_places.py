@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 
 from rsr.errors import ScenarioError
-from rsr.scenarios.bindings import _FIELDS, bind, in_order, refresh_constants
+from rsr.scenarios.bindings import bind, in_order, refresh_constants
+from rsr.scenarios.fields import MODEL_FIELDS
 
 MJCF = """
 <mujoco>
   <compiler angle="radian"/>
+  <option density="1.2" viscosity="0.00002" wind="1 2 3"/>
   <worldbody>
     <geom name="floor" type="plane" size="1 1 0.1"/>
     <body name="block" pos="0 0 1">
@@ -26,7 +28,7 @@ MJCF = """
     </body>
   </worldbody>
   <contact><pair name="touch" geom1="floor" geom2="ball" condim="6"/></contact>
-  <actuator><position name="servo" joint="hinge" kp="10"/></actuator>
+  <actuator><position name="servo" joint="hinge" kp="10" kv="1" timeconst="0.1"/></actuator>
 </mujoco>
 """
 ELEMENTS = {
@@ -59,18 +61,15 @@ def written(base: mujoco.MjModel, values: dict, mode: str = "set") -> mujoco.MjM
     return model
 
 
-@pytest.mark.parametrize(("element", "field"), list(_FIELDS))
+@pytest.mark.parametrize(("element", "field"), list(MODEL_FIELDS))
 def test_what_is_written_is_read(base, element, field):
-    read, _ = _FIELDS[element, field]
     binding = bind(base, 0, "set", {element: ELEMENTS[element], "field": field}, "here")
-    before = read(base, binding.ids[0])
+    (before,) = binding.read(base)
     assert before != 0
-    assert read(written(base, {(ELEMENTS[element], field): 1.25 * before}), binding.ids[0]) == pytest.approx(
-        1.25 * before
-    )
+    assert binding.read(written(base, {(ELEMENTS[element], field): 1.25 * before})) == pytest.approx(1.25 * before)
     scaled = written(base, {(ELEMENTS[element], field): 1.25}, "scale")
-    assert read(scaled, binding.ids[0]) == pytest.approx(1.25 * before)
-    assert read(base, binding.ids[0]) == before
+    assert binding.read(scaled) == pytest.approx(1.25 * before)
+    assert binding.read(base) == before
 
 
 def test_only_gravity_is_an_option(base):
@@ -125,5 +124,5 @@ def test_a_centre_of_mass_that_mujoco_compiled_away_is_refused():
 
 def test_every_place_is_documented():
     text = (Path(__file__).parents[2] / "docs" / "scenarios.md").read_text()
-    for element, field in _FIELDS:
+    for element, field in MODEL_FIELDS:
         assert f"| `{element}` | `{field}` |" in text, f"docs/scenarios.md says nothing of {field} of {element}"

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rsr.scenarios.push_cube import task
-from rsr.scenarios.pushing import kinematics
+from rsr.scenarios.built_in.push_cube import task
+from rsr.scenarios.built_in.pushing import arm, kinematics
 from tests.push_samples import push_cube
 
 
@@ -51,9 +51,9 @@ def test_starts_are_reachable_and_apart():
     joints, block = starts.qpos[:, 7:], starts.qpos[:, :3]
     assert ((joints > kinematics.JOINT_LOWER_RAD) & (joints < kinematics.JOINT_UPPER_RAD)).all()
     tip = kinematics.fingertip(joints)
-    np.testing.assert_allclose(tip[:, 2], task.TIP_HEIGHT_M, atol=1e-12)
+    np.testing.assert_allclose(tip[:, 2], arm.TIP_HEIGHT_M, atol=1e-12)
     assert np.linalg.norm(tip - block, axis=1).min() >= 0.07
-    assert np.linalg.norm(starts.target - block, axis=1).min() >= 0.06
+    assert np.linalg.norm(starts.goal["target_position"] - block, axis=1).min() >= 0.06
     np.testing.assert_allclose(np.linalg.norm(starts.qpos[:, 3:7], axis=1), 1.0)
     # No start is at rest on the cube: the finger's ball and the cube's corner leave a gap.
     assert 0.012 + np.sqrt(2) * task.CUBE_HALF_M < 0.07

@@ -9,7 +9,7 @@ from rsr.errors import ConfigError, ScenarioError
 from rsr.scenarios import built_in_scenarios, load_scenario
 from tests.push_samples import push_cube
 
-SOURCE = Path(rsr.scenarios.__file__).parent / "push_cube"
+SOURCE = Path(rsr.scenarios.__file__).parent / "built_in" / "push_cube"
 
 
 def edited(folder: Path, before: str, after: str) -> str:

@@ -5,20 +5,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rsr.scenarios.pushing import Limits, arm, kinematics
+from rsr.scenarios.built_in.pushing import arm, kinematics
+from rsr.scenarios.built_in.pushing.limits import ArmLimits
 
 DT_S = 0.05
-LIMITS = Limits()
-MIDDLE = np.array([[*arm.CENTRE_M, 0.025]])
+LIMITS = ArmLimits()
+CENTRE = np.array([[*arm.CENTRE_M, 0.025]])
+MIDDLE = {"block_position": CENTRE}
 
 
 def joints_at(x: float, y: float, z: float = 0.025, pitch_rad: float = np.pi / 2) -> np.ndarray:
     return kinematics.joints_for(np.array([[x, y, z]]), pitch_rad)
 
 
-def _off(distance_m: float) -> np.ndarray:
-    """A block at this distance from the middle."""
-    return np.add(MIDDLE, [0.0, distance_m, 0.0])
+def _off(*distances_m: float) -> dict[str, np.ndarray]:
+    """Blocks at these distances from the middle."""
+    return {"block_position": np.concatenate([np.add(CENTRE, [0.0, off_m, 0.0]) for off_m in distances_m])}
 
 
 def speed_m_s(sent: np.ndarray, previous: np.ndarray) -> np.ndarray:
@@ -58,7 +60,7 @@ def test_the_arm_slows_down_as_the_block_goes_and_stands_before_it_is_lost():
         speeds.append(float(speed_m_s(sent, previous)[0]))
     assert speeds[0] == speeds[1] > speeds[2] > speeds[3] > 0
     assert speeds[4:] == [0.0, 0.0]
-    np.testing.assert_array_equal(LIMITS.block_is_far(np.concatenate([_off(0.24), _off(0.26)])), [False, True])
+    np.testing.assert_array_equal(LIMITS.lost(_off(0.24, 0.26)), [False, True])
 
 
 def test_blocks_that_nobody_sees_slow_nothing_down():
@@ -74,9 +76,9 @@ def test_nothing_allowed_breaks_a_limit(seed, stretch):
     previous = kinematics.joints_for(tip)
     reachable = LIMITS.inside(previous)
     wanted = previous + stretch * arm.STEP_RAD * rng.uniform(-1, 1, previous.shape)
-    block = MIDDLE + rng.uniform(-0.3, 0.3, (32, 3))
+    block = {"block_position": CENTRE + rng.uniform(-0.3, 0.3, (32, 3))}
     sent = LIMITS.allowed(wanted, previous, block, DT_S)[reachable]
     assert (speed_m_s(sent, previous[reachable]) <= LIMITS.tip_speed_m_s + 1e-9).all()
     assert LIMITS.inside(sent).all()
-    far = LIMITS.block_is_far(block)
+    far = LIMITS.lost(block)
     np.testing.assert_array_equal(sent[far[reachable]], previous[reachable & far])

@@ -7,7 +7,7 @@ import yaml
 
 from rsr.errors import ScenarioError
 from rsr.scenarios import built_in_scenarios, load_scenario
-from rsr.scenarios.fields import FIELDS
+from rsr.scenarios.yaml_keys import YAML_KEYS
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "own_scenario"
@@ -74,7 +74,10 @@ def test_what_is_left_out_has_a_default(tmp_path):
         (puts("channels.puck_position.noize", 1), "channel puck_position: got 'noize'; expected 'noise'"),
         (removes("channels.puck_position.noise"), "channel puck_position: got no noise"),
         (puts("channels.puck_position.columns", ["x"]), "got 1 columns (x); expected 3, one a coordinate"),
-        (puts("channels.puck_position.reads", {"free_joint_position": "puk"}), "got joint 'puk'; expected one of puck"),
+        (
+            puts("channels.puck_position.reads", {"free_joint_position": "puk"}),
+            "got free joint 'puk'; expected one of puck",
+        ),
         (puts("channels.puck_position.reads", {"position": "puck"}), "got reads 'position'; expected joints, "),
         (removes("parameters.friction.upper"), "parameter friction: got no upper"),
         (puts("parameters.friction", 0.3), "parameter friction: got float instead of a mapping"),
@@ -132,7 +135,7 @@ def test_broken_yaml_is_refused(tmp_path):
 
 def test_every_key_is_documented():
     text = (ROOT / "docs" / "scenarios.md").read_text()
-    for kind, fields in FIELDS.items():
+    for kind, fields in YAML_KEYS.items():
         for key in fields.known:
             assert f"`{key}`" in text, f"docs/scenarios.md says nothing of '{key}' of a {kind}"
     assert [name for name in built_in_scenarios() if f"| `{name}` |" not in text] == []

@@ -7,7 +7,7 @@ import pytest
 
 from rsr.errors import ConfigError, ScenarioError
 from rsr.scenarios import load_scenario
-from rsr.scenarios.metrics import Metric
+from rsr.scenarios.metrics import ErrorMetric
 from rsr.scenarios.starts import starts_of
 from rsr.sessions import Episode
 
@@ -92,7 +92,7 @@ def test_a_start_that_the_scenario_does_not_know():
 
 
 def test_mean_distance_averages_frames_then_episodes_and_counts_repeats_once():
-    metric = Metric("error_cm", "x", "mean_distance", one_is=0.01)
+    metric = ErrorMetric("error_cm", "x", "mean_distance", display_unit=0.01)
     ten, thirty = np.full((4, 2), [0.06, 0.08]), np.full((20, 2), [0.18, 0.24])
     assert metric.episode([ten]) == pytest.approx(10)
     assert metric.total([[ten], [thirty]], ["a", "b"]) == pytest.approx(20)
@@ -100,12 +100,12 @@ def test_mean_distance_averages_frames_then_episodes_and_counts_repeats_once():
 
 
 def test_rmse_pools_columns_frames_and_episodes():
-    metric = Metric("rmse", "x", "rmse")
+    metric = ErrorMetric("rmse", "x", "rmse")
     assert metric.total([[np.zeros((3, 2))], [np.array([[2.0, 0.0]])]], ["a", "b"]) == pytest.approx(np.sqrt(4 / 8))
 
 
 def test_mean_rmse_averages_simulations():
-    metric = Metric("rmse", "x", "mean_rmse", one_is=0.5)
+    metric = ErrorMetric("rmse", "x", "mean_rmse", display_unit=0.5)
     assert metric.total([[np.zeros((3, 2))], [np.full((9, 2), 2.0)]], ["a", "b"]) == pytest.approx(2.0)
 
 

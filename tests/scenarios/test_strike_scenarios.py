@@ -8,10 +8,10 @@ import yaml
 
 from rsr.errors import ConfigError, ScenarioError
 from rsr.progress import ignore
-from rsr.realities.contract import CollectionPlan
-from rsr.realities.strike_sessions import StrikeReality
+from rsr.realities.reality import CollectionPlan
+from rsr.realities.strikes import StrikeReality
 from rsr.scenarios import load_scenario
-from rsr.scenarios.strike import PARAMETERS, Definition, load_shape, scene_xml, striking, struck_shape
+from rsr.scenarios.built_in.strike import PARAMETERS, Definition, load_shape, scene_xml, striking, struck_shape
 from rsr.sessions import check_session, read_session, write_session
 
 SHAPES = {"strike": "semi_cylinder", "strike_square": "square", "strike_triangle": "triangle"}
@@ -72,18 +72,18 @@ class TestStandIn:
 
     def test_hands_in_ordinary_sessions_that_repeat(self, tmp_path):
         scenario = load_scenario("strike")
-        session = StrikeReality(scenario, 3).collect(self.PLAN, ignore)
+        session = StrikeReality(scenario, 3).collect(None, self.PLAN, ignore)
         check_session(session, scenario.channels)
         stored = read_session(write_session(tmp_path, session))
         assert stored.card.simulated
-        again = StrikeReality(scenario, 3).collect(self.PLAN, ignore)
+        again = StrikeReality(scenario, 3).collect(None, self.PLAN, ignore)
         for one, other in zip(stored.episodes, again.episodes, strict=True):
             assert np.array_equal(one["block_position"], other["block_position"])
-        other = StrikeReality(scenario, 4).collect(self.PLAN, ignore)
+        other = StrikeReality(scenario, 4).collect(None, self.PLAN, ignore)
         assert not np.array_equal(other.episodes[0]["block_position"], stored.episodes[0]["block_position"])
 
     def test_the_block_rests_is_struck_and_rests_again(self):
-        session = StrikeReality(load_scenario("strike_triangle"), 0).collect(self.PLAN, ignore)
+        session = StrikeReality(load_scenario("strike_triangle"), 0).collect(None, self.PLAN, ignore)
         for episode in session.episodes:
             speed = np.linalg.norm(np.diff(episode["block_position"][:, :2], axis=0), axis=1) / 0.004
             assert speed[:25].mean() < 0.1

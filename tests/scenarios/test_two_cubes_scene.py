@@ -5,7 +5,11 @@ import numpy as np
 import pytest
 
 from rsr.scenarios import load_scenario
-from rsr.scenarios.two_cubes import SIDE_M, Block, ContactParameters, cube, cubes, scene_xml
+from rsr.scenarios.built_in.two_cubes import SIDE_M, BlockGeometry, ContactParameters, cube, scene_xml
+
+
+def cubes(count: int = 2) -> list[BlockGeometry]:
+    return [cube(f"cube{index + 1}") for index in range(count)]
 
 
 def test_the_stored_scene_is_what_the_builder_writes():
@@ -59,8 +63,8 @@ def test_a_push_carries_momentum_from_cube_to_cube():
 
 def test_meshes_and_boxes_of_any_number_make_a_scene():
     corners = np.array([[x, y, z] for x in (-0.04, 0.04) for y in (-0.04, 0.04) for z in (-0.04, 0.04)])
-    twin = Block("meshed", 0.15, cube("x").inertia_kg_m2, vertices_m=corners)
-    model = mujoco.MjModel.from_xml_string(scene_xml([*cubes(9), twin]))
+    stand_in = BlockGeometry("meshed", 0.15, cube("x").inertia_kg_m2, vertices_m=corners)
+    model = mujoco.MjModel.from_xml_string(scene_xml([*cubes(9), stand_in]))
     assert (model.nbody, model.npair) == (11, 55)
     boxed, meshed = model.body("cube9").id, model.body("meshed").id
     np.testing.assert_allclose(model.body_inertia[meshed], model.body_inertia[boxed])

@@ -19,9 +19,9 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
 from rsr.scenarios import load_scenario
-from rsr.scenarios.targets import target_of
+from rsr.scenarios.recorded import target_of
 from rsr.sessions import Card, Channel, Episode, Session, write_session
-from rsr.sessions.guessing import Target
+from rsr.sessions.ingest.target import Target
 
 JOINTS = ("shoulder", "elbow")
 DT_S = 0.002

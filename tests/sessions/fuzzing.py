@@ -95,7 +95,7 @@ def one(name: str, whole: Path, trial: Path, random: np.random.Generator) -> dic
 
     from rsr.errors import RsrError
     from rsr.sessions import read_session
-    from rsr.sessions.ingest import ingest
+    from rsr.sessions.ingest.session import ingest
 
     spoilt = trial / whole.name
     trial.mkdir()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from rsr.sessions import Card, Channel, Episode, Session
+from rsr.errors import SessionError
+from rsr.sessions import Card, Channel, Episode, Session, read_session
 
 JOINTS = tuple(f"joint{number}" for number in range(1, 7))
 CHANNELS = (
@@ -26,7 +28,7 @@ def make_session(name: str = "session-001", episodes: int = 3, rows: int = 21, s
     card = Card(
         session=name,
         scenario="push_cube",
-        reality="twin",
+        reality="stand_in",
         simulated=True,
         control_dt_s=DT_S,
         policy_sha256="ab" * 32,
@@ -67,3 +69,26 @@ def assert_same(one: Session, other: Session) -> None:
 
 def files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+@dataclass(frozen=True)
+class SessionList:
+    """Sessions of a data folder: those that can be read, and the error that reading each of the others raises."""
+
+    readable: tuple[Path, ...]
+    damaged: Mapping[Path, SessionError]
+
+
+def list_sessions(root: Path, scenario: str | None = None) -> SessionList:
+    """Find the sessions under `root`, reading and verifying each; of one scenario, or of all."""
+    readable, damaged = [], {}
+    for folder in sorted(Path(root).glob(f"{scenario or '*'}/*")):
+        hidden = folder.name.startswith(".") and folder.suffix != ".part"
+        if hidden or folder.parent.name.startswith(".") or not folder.is_dir():
+            continue
+        try:
+            read_session(folder)
+            readable.append(folder)
+        except SessionError as error:
+            damaged[folder] = error
+    return SessionList(tuple(readable), damaged)

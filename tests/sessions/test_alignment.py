@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rsr.errors import SessionError
-from rsr.sessions.alignment import forward_only, resample
+from rsr.sessions.clocks.alignment import forward_only, resample
 
 STAMPS_S = np.array([0.0, 0.1, 0.2, 0.6, 0.7])
 VALUES = np.array([0.0, 1.0, 2.0, 6.0, 7.0])

@@ -7,10 +7,10 @@ import pytest
 from sample_sessions import CHANNELS, make_session
 
 from rsr.errors import SessionError
-from rsr.sessions.alignment import forward_only, resample
-from rsr.sessions.clocks import Signal, estimate_clock
-from rsr.sessions.frames import find_frames
-from rsr.sessions.inspection import inspect_session
+from rsr.sessions.checks.frames import find_frames
+from rsr.sessions.checks.inspection import inspect_session
+from rsr.sessions.clocks.alignment import forward_only, resample
+from rsr.sessions.clocks.estimate import Signal, estimate_clock
 
 ABSURD = (1e300, -1e308, 1e160, 1e12, -1e12, 1e-320, np.nan, np.inf, -np.inf, 0.0, 0.3)
 

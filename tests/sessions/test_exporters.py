@@ -11,14 +11,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from mcap import reader as mcap_reader
 from sample_sessions import make_session, with_values
 
 from rsr.errors import ConfigError, SessionError, WorkspaceError
 from rsr.sessions import Card, Channel, Episode, Session, read_session
 from rsr.sessions._lerobot_v3 import decode_card
 from rsr.sessions.exporters import EXPORTERS, export_session
-
-mcap_reader = pytest.importorskip("mcap.reader", reason="needs mcap (pip install rsr[ros])")
 
 NAMES = st.text("abcxyz_0123456789", min_size=1, max_size=6).map(lambda name: f"c{name}")
 
@@ -36,7 +35,7 @@ def _sessions(draw):
         time_s = draw(arrays.arrays(float, rows, elements=st.floats(allow_nan=True, width=64)))
         values = {each.name: draw(arrays.arrays(float, (rows, each.width), elements=st.floats())) for each in channels}
         episodes.append(Episode(index, time_s, values, {"word": draw(st.text(max_size=5))}))
-    card = Card("made", "any", "twin", simulated=True, control_dt_s=0.05, notes=draw(st.text(max_size=10)))
+    card = Card("made", "any", "stand_in", simulated=True, control_dt_s=0.05, notes=draw(st.text(max_size=10)))
     return Session(card, channels, tuple(episodes))
 
 
@@ -133,7 +132,6 @@ def test_our_importer_reads_our_mcap(tmp_path):
 
 
 def test_rerun_reads_back_equal(tmp_path):
-    pytest.importorskip("rerun", reason="needs rerun-sdk (pip install rsr[rerun])")
     from rerun.chunk import RrdReader
 
     session = make_session()

@@ -14,10 +14,10 @@ from foreign_files import DT_S, NAMES, ROWS, SAMPLES, pendulum, rows, truth, wri
 
 from rsr.errors import ConfigError, RsrError, SessionError
 from rsr.scenarios import load_scenario
-from rsr.scenarios.targets import target_of
+from rsr.scenarios.recorded import target_of
 from rsr.sessions import Session, check_session, read_session
 from rsr.sessions.importers.formats import FORMATS, open_recording
-from rsr.sessions.ingest import Ingested, ingest
+from rsr.sessions.ingest.session import Ingested, ingest
 
 
 def taken(source: Path, root: Path, given: dict | None = None, **options: object) -> tuple[Ingested, Session]:
@@ -48,7 +48,7 @@ def test_a_format_gives_what_was_written(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_the_mapping_that_was_kept_needs_no_answers(name: str, tmp_path: Path) -> None:
-    from rsr.sessions.mapping import read_lines
+    from rsr.sessions.ingest.mapping import read_lines
 
     write, given, tolerance = SAMPLES[name]
     source = write(tmp_path)

@@ -9,14 +9,13 @@ import pytest
 
 from rsr.errors import Refused, SessionError, WorkspaceError
 from rsr.sessions import read_session, write_session
-from rsr.sessions.intake import check_stored, taken_in
-from rsr.sessions.quarantine import quarantine
-from rsr.sessions.screening import Limits, screen
+from rsr.sessions.intake.gate import admitted, check_stored, quarantine
+from rsr.sessions.intake.screening import IntakeLimits, screen
 from tests.sessions import hostile_files
 from tests.sessions.hostile_files import ALLOWED_MB, ARCHIVES, LIES, UNSAFE
 from tests.sessions.sample_sessions import make_session
 
-LIMITS = Limits(ALLOWED_MB)
+LIMITS = IntakeLimits(ALLOWED_MB)
 
 
 @pytest.fixture
@@ -28,7 +27,7 @@ def session(tmp_path) -> Path:
 def test_what_is_not_safe_is_refused_unread(session, tmp_path, name):
     make, words = UNSAFE[name]
     make(session, tmp_path / "sprung")
-    with pytest.raises(Refused) as caught, taken_in([session], LIMITS):
+    with pytest.raises(Refused) as caught, admitted([session], LIMITS):
         pytest.fail("was let in")
     assert words in str(caught.value)
     assert not (tmp_path / "sprung").exists()
@@ -39,7 +38,7 @@ def test_an_archive_writes_nothing_outside_and_no_more_than_allowed(tmp_path, na
     make, words = ARCHIVES[name]
     (tmp_path / "inbox").mkdir()
     archive = make(tmp_path / "inbox")
-    with pytest.raises(Refused) as caught, taken_in([archive], LIMITS):
+    with pytest.raises(Refused) as caught, admitted([archive], LIMITS):
         pytest.fail("was let in")
     assert words in str(caught.value)
     assert str(archive) in caught.value.where
@@ -59,7 +58,7 @@ def test_a_stored_session_is_what_its_card_says_or_refused(session, name):
 @pytest.mark.parametrize("suffix", [".zip", ".tar.gz", ".tar"])
 def test_an_honest_archive_is_read_like_the_folder_in_it(session, tmp_path, suffix):
     archive = hostile_files.packed(session, tmp_path / f"visit{suffix}")
-    with taken_in([archive, session], LIMITS) as (unpacked, folder):
+    with admitted([archive, session], LIMITS) as (unpacked, folder):
         assert folder == session
         assert check_stored(unpacked).card == read_session(session).card
     assert not unpacked.exists()
@@ -69,25 +68,25 @@ def test_an_honest_archive_is_read_like_the_folder_in_it(session, tmp_path, suff
 def test_half_an_archive_is_damaged_and_may_still_be_arriving(session, tmp_path, suffix):
     archive = hostile_files.packed(session, tmp_path / f"visit{suffix}")
     archive.write_bytes(archive.read_bytes()[:-2000])
-    with pytest.raises(SessionError, match="an archive that cannot be read") as caught, taken_in([archive], LIMITS):
+    with pytest.raises(SessionError, match="an archive that cannot be read") as caught, admitted([archive], LIMITS):
         pytest.fail("was let in")
     assert not isinstance(caught.value, Refused)
 
 
 def test_of_many_archives_the_right_one_is_named(session, tmp_path):
     archives = [hostile_files.packed(session, tmp_path / f"visit-{number}.zip") for number in range(11)]
-    with pytest.raises(SessionError) as caught, taken_in(archives, LIMITS) as folders:
+    with pytest.raises(SessionError) as caught, admitted(archives, LIMITS) as folders:
         raise SessionError(got="a", expected="b", where=f"{folders[10]}/meta", next_step="c")
     assert caught.value.where.startswith(f"{archives[10]}/")
 
 
 def test_limits_are_settings(session):
     (session / "camera.raw").write_bytes(bytes(3 << 20))
-    screen(session, Limits(largest_mb=4))
+    screen(session, IntakeLimits(largest_mb=4))
     with pytest.raises(Refused, match=r"allow more with `--largest-mb` \(in a campaign: reality.largest_mb\)"):
-        screen(session, Limits(largest_mb=2))
+        screen(session, IntakeLimits(largest_mb=2))
     with pytest.raises(Refused, match="got more than 3 files; expected at most 3"):
-        screen(session, Limits(most_files=3))
+        screen(session, IntakeLimits(most_files=3))
 
 
 def test_an_ordinary_link_within_the_folder_is_none_of_our_business(session):

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sample_sessions import assert_same, make_session
+from sample_sessions import assert_same, list_sessions, make_session
 
 from rsr.errors import SessionError
-from rsr.sessions import list_sessions, read_session
+from rsr.sessions import read_session
 from rsr.sessions.journal import Journal, journal_folder
 
 EPISODES = 3
@@ -19,7 +19,7 @@ EPISODES = 3
 KILL_AT_EVERY_SYNC = """
 import os, sys
 from pathlib import Path
-from sample_sessions import make_session
+from sample_sessions import list_sessions, make_session
 from sync_kills import die_at_sync
 from rsr.sessions.journal import Journal
 

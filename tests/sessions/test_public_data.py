@@ -123,6 +123,33 @@ def test_a_missing_file_is_named(tmp_path, github):
         get_data("contactnets", tmp_path, api=github.address)
 
 
+@pytest.mark.parametrize("address", ["http://example.org/7.pt", "ftp://example.org/7.pt", "file:///etc/passwd", "x"])
+def test_a_list_that_names_anything_but_https_is_refused_unasked(tmp_path, github, address):
+    api, github.address = github.address, address
+    with pytest.raises(SessionError, match=r"got the address .*; expected an https address"):
+        fetch(PUBLIC_DATA["contactnets"], tmp_path, api=api)
+    assert list(tmp_path.rglob("*.pt")) == []
+
+
+def test_an_answer_that_leads_elsewhere_is_not_followed(tmp_path, github, monkeypatch):
+    monkeypatch.setattr(_Answer, "do_GET", _elsewhere)
+    with pytest.raises(SessionError, match="got the address 'ftp://example.org/x'; expected an https address"):
+        fetch(PUBLIC_DATA["contactnets"], tmp_path, api=github.address)
+
+
+def _elsewhere(answer: _Answer) -> None:
+    answer.send_response(302)
+    answer.send_header("Location", "ftp://example.org/x")
+    answer.end_headers()
+
+
+def test_an_answer_without_end_is_cut_off(tmp_path, github, monkeypatch):
+    monkeypatch.setattr(public, "_LARGEST_FILE", 100_000)
+    github.served[f"{FOLDER}/7.pt"] = bytes(1 << 20)
+    with pytest.raises(SessionError, match="7.pt of more than 0 MB or 300 s"):
+        fetch(PUBLIC_DATA["contactnets"], tmp_path, api=github.address)
+
+
 def test_without_network_the_error_says_what_to_do(tmp_path):
     """Tests have no network: this is the real thing."""
     with pytest.raises(SessionError) as caught:
@@ -141,5 +168,7 @@ def test_files_that_are_already_there(tmp_path):
 
 
 def test_an_unknown_name():
-    with pytest.raises(ConfigError, match="got 'contactnet'; expected one of contactnets, double-pendulum"):
+    with pytest.raises(
+        ConfigError, match="got published set 'contactnet'; expected one of contactnets, double-pendulum"
+    ):
         public.public_data("contactnet")

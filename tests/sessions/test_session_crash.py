@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from sample_sessions import assert_same, make_session
+from sample_sessions import assert_same, list_sessions, make_session
 
 from rsr.errors import WorkspaceError
-from rsr.sessions import list_sessions, read_session, write_session
+from rsr.sessions import read_session, write_session
 
 SYNCS_BEFORE_RENAME = 13
 """Seven files and six folders; the fourteenth sync is that of the parent, after the rename."""
@@ -17,7 +17,7 @@ SYNCS_BEFORE_RENAME = 13
 KILL_AT_EVERY_SYNC = """
 import os, sys
 from pathlib import Path
-from sample_sessions import make_session
+from sample_sessions import list_sessions, make_session
 from sync_kills import die_at_sync
 from rsr.sessions import write_session
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sample_sessions import assert_same, files, make_session
+from sample_sessions import assert_same, files, list_sessions, make_session
 
 from rsr.errors import SessionError
-from rsr.sessions import list_sessions, read_session, recover_session, write_session
+from rsr.sessions import read_session, recover_session, write_session
 
 DATA = "data/chunk-000/file-000.parquet"
 SUMS = "meta/rsr_checksums.json"

@@ -1,5 +1,6 @@
 """The files follow LeRobotDataset v3.0, and lerobot itself reads them where it is installed."""
 
+import importlib.util
 import json
 
 import numpy as np
@@ -97,8 +98,10 @@ def test_the_task_is_the_index_that_pandas_looks_for(folder):
 @pytest.mark.filterwarnings("default")
 def test_lerobot_reads_it(folder):
     """Runs where the extra [robot] is installed (an environment of its own: it needs an older torch)."""
-    reason = "needs lerobot 0.4 (pip install rsr[robot])"
-    lerobot = pytest.importorskip("lerobot.datasets.lerobot_dataset", reason=reason)
+    if importlib.util.find_spec("lerobot") is None:
+        pytest.skip("needs lerobot 0.4 (pip install rsr[robot])")
+    from lerobot.datasets import lerobot_dataset as lerobot
+
     history = {"action": [-DT_S, 0.0, DT_S]}
     dataset = lerobot.LeRobotDataset("local/session", root=folder, video_backend="pyav", delta_timestamps=history)
     assert (len(dataset), dataset.num_episodes, dataset.fps) == (3 * ROWS, 3, 20)

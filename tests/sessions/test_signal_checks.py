@@ -9,10 +9,11 @@ from sample_sessions import make_session, with_values
 from shared_data import pendulum_runs, tosses
 
 from rsr.sessions import Card, Channel, Episode, Session
-from rsr.sessions.duplicates import fingerprints, judge_duplicates
-from rsr.sessions.findings import verdict
-from rsr.sessions.inspection import inspect_session
-from rsr.sessions.signals import find_jumps, find_spikes, judge_signals
+from rsr.sessions.checks.duplicates import fingerprints, judge_duplicates
+from rsr.sessions.checks.findings import verdict
+from rsr.sessions.checks.inspection import inspect_session
+from rsr.sessions.checks.rules import find_jumps, find_spikes
+from rsr.sessions.checks.signals import judge_signals
 
 STEP_S = 0.02
 TORQUE = Channel("torque", ("one",), "N m", "joint")
@@ -25,7 +26,7 @@ COMMAND = Channel("command", ("one",), "N m", "joint", stamp="held_until_next")
 def session():
     rng = np.random.default_rng(0)
     return Session(
-        Card("made", "none", "twin", simulated=True, control_dt_s=STEP_S),
+        Card("made", "none", "stand_in", simulated=True, control_dt_s=STEP_S),
         (TORQUE, PLACE, TURN, COMMAND),
         tuple(_episode(index, rng) for index in range(4)),
     )
@@ -58,15 +59,15 @@ def test_a_sound_recording_is_quiet(session):
 def test_real_recordings_have_neither_spikes_nor_jumps():
     for recorded in (tosses(), pendulum_runs()):
         for channel in recorded.channels:
-            assert find_jumps(recorded, channel).places == ()
-            assert find_spikes(recorded, channel).places == ()
+            assert find_jumps(recorded.episodes, channel).places == ()
+            assert find_spikes(recorded.episodes, channel).places == ()
 
 
 def test_spikes_are_found(session):
     def spike(values):
         values[120] += 3.0
 
-    assert find_spikes(_with(session, 2, "torque", spike), TORQUE).places == ((2, 120),)
+    assert find_spikes(_with(session, 2, "torque", spike).episodes, TORQUE).places == ((2, 120),)
     (finding,) = judge_signals(_with(session, 2, "torque", spike))
     assert (finding.severity, finding.got) == ("care", "1 spike (episode 2 row 120)")
 
@@ -75,12 +76,12 @@ def test_tag_jumps_are_found(session):
     def jump(values):
         values[150:] += 0.5
 
-    assert find_jumps(_with(session, 1, "place", jump), PLACE).places == ((1, 150),)
+    assert find_jumps(_with(session, 1, "place", jump).episodes, PLACE).places == ((1, 150),)
 
     def flip(values):
         values[200:] = values[200:][:, [2, 3, 0, 1]]
 
-    assert find_jumps(_with(session, 3, "turn", flip), TURN).places == ((3, 200),)
+    assert find_jumps(_with(session, 3, "turn", flip).episodes, TURN).places == ((3, 200),)
 
 
 def test_the_sign_of_a_quaternion_is_no_jump(session):

@@ -15,13 +15,14 @@ from mujoco import mjx
 
 from rsr.errors import ScenarioError
 from rsr.scenarios import Scenario, load_scenario
-from rsr.simulators import delay
+from rsr.simulators import mujoco as delay
 from rsr.simulators.mjx import GradientHealth, MjxSimulator, cache_folder
 from rsr.simulators.mjx._flags import with_fast_flags
-from rsr.simulators.mjx.delay import delay_weights
 from rsr.simulators.mjx.dump import dump_first_bad
+from rsr.simulators.mjx.health import _compare
 from rsr.simulators.mjx.implicit import forward
-from rsr.simulators.mjx.inject import Injector
+from rsr.simulators.mjx.parameters import Injector
+from rsr.simulators.mjx.simulator import delay_weights
 
 
 def test_the_users_flags_are_kept():
@@ -55,7 +56,14 @@ def test_delay_derivative_looks_towards_longer_delays(delay_s: float):
     np.testing.assert_allclose(derivative, (ahead - here) / step_s, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["push_cube", "cube_toss", "double_pendulum"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("push_cube", marks=pytest.mark.slow),
+        "cube_toss",
+        pytest.param("double_pendulum", marks=pytest.mark.slow),
+    ],
+)
 def test_parameters_reach_the_same_numbers_as_in_c(name: str):
     """Every leaf a parameter writes, and the constants MuJoCo derives from masses (mj_setConst)."""
     scenario = load_scenario(name)
@@ -148,7 +156,7 @@ def test_reverse_mode_agrees_with_forward_mode(cone: str):
     np.testing.assert_allclose(forwards, reverse, rtol=1e-10)
 
 
-def test_health_says_what_differences_cannot_tell():
+def test_health_names_inconclusive_parameters():
     """A derivative that deviates no more than two difference steps do from each other is not called healthy."""
     health = GradientHealth(
         relative_error={"friction": 2e-5, "mass": 0.02},
@@ -157,12 +165,28 @@ def test_health_says_what_differences_cannot_tell():
         not_finite=0,
         tolerance=1e-4,
     )
-    assert (health.healthy, health.untold, health.worst) == (True, ("mass",), "friction")
+    assert (health.healthy, health.inconclusive, health.worst) == (True, ("mass",), "friction")
     assert str(health) == (
-        "gradients healthy where differences can tell: worst friction, relative error 2.0e-05, cosine 1.000000; "
+        "gradients healthy where differences are conclusive: worst friction, relative error 2.0e-05, cosine 1.000000; "
         "unchecked, because differences of two steps disagree: mass (3e-02)"
     )
     wrong = dataclasses.replace(health, relative_error={"friction": 0.1, "mass": 0.02})
     assert str(wrong).startswith("gradients NOT healthy: worst friction, relative error 1.0e-01")
     steady = dataclasses.replace(health, relative_error={"friction": 2e-5, "mass": 3e-5})
     assert str(steady) == "gradients healthy: worst mass, relative error 3.0e-05, cosine 0.999800"
+
+
+def test_health_compares_no_parameter_without_sensitivity():
+    """It said "gradients healthy: worst frictionloss, cosine 0.000000" of a parameter on which nothing depended."""
+    exact = np.zeros((2, 3, 5))
+    exact[:, 0], exact[:, 2] = 1.0, 1e-9
+    differences = exact * (1.0 + 2e-5)
+    differences[:, 2] = -1e-9  # rounding
+    health = _compare(("friction", "frictionloss", "armature"), exact, differences, np.zeros((2, 3)), 1e-4)
+    assert (health.healthy, health.worst, health.insensitive) == (True, "friction", ("frictionloss", "armature"))
+    assert str(health) == (
+        "gradients healthy: worst friction, relative error 2.0e-05, cosine 1.000000; nothing in these windows depends "
+        "on frictionloss, armature"
+    )
+    exact[:, 1] = 0.5  # but a derivative where there is none is an error
+    assert not _compare(("friction", "frictionloss", "armature"), exact, differences, np.zeros((2, 3)), 1e-4).healthy

@@ -9,7 +9,7 @@ import pytest
 
 from rsr.errors import ScenarioError
 from rsr.scenarios import built_in_scenarios, load_scenario
-from rsr.scenarios.pushing import kinematics
+from rsr.scenarios.built_in.pushing import kinematics
 from rsr.simulators import MujocoSimulator
 from rsr.simulators.mjx import MjxSimulator, check_gradients, check_parity, converged
 
@@ -75,6 +75,10 @@ def swings(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, dict[str, 
 MAKERS = {"push_cube": pushes, "push_t": pushes_of_a_t, "cube_toss": tosses, "double_pendulum": swings}
 
 
+# Each compiles for seconds; the quick tests have one with commands and contact, and one without contact.
+EACH = [pytest.param(name, marks=pytest.mark.slow) if name in ("push_t", "cube_toss") else name for name in MAKERS]
+
+
 @pytest.fixture(scope="module")
 def cases() -> dict[str, Case]:
     """One simulator a scenario for all tests: compiling is what costs."""
@@ -92,12 +96,14 @@ BOXES_COLLIDE = {"two_cubes"}
 """Scenarios in which box hits box: there MJX takes other contact points than C does, and says so."""
 
 
+WITHOUT_CONTACT = {"reach", "swing_up", "quadrotor"}
+"""Scenarios that compute nothing which `double_pendulum` and push_cube do not: joints, servos, drag."""
 REFUSED = {"strike", "strike_square", "strike_triangle"}
 """Scenarios whose outcome is defined by a sensor of contact that MJX lacks."""
 
 
 def test_every_built_in_scenario_has_a_case():
-    assert set(built_in_scenarios()) == set(MAKERS) | BOXES_COLLIDE | REFUSED
+    assert set(built_in_scenarios()) == set(MAKERS) | BOXES_COLLIDE | WITHOUT_CONTACT | REFUSED
 
 
 @pytest.mark.parametrize("name", sorted(REFUSED))
@@ -131,7 +137,7 @@ def test_where_boxes_collide_sensitivities_are_right_as_long_as_they_do_not():
     assert max(health.relative_error.values()) < 1e-3, str(health)  # what is asked of the elliptic cone
 
 
-@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("name", EACH)
 def test_trajectories_are_those_of_converged_c(cases: dict[str, Case], name: str):
     case = cases[name]
     got, _ = case.simulator.sensitivities(*case.windows)
@@ -141,7 +147,7 @@ def test_trajectories_are_those_of_converged_c(cases: dict[str, Case], name: str
     np.testing.assert_allclose(got, expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("name", EACH)
 def test_one_step_parity_for_every_pair_of_geometries(cases: dict[str, Case], name: str):
     parity = check_parity(cases[name].simulator, np.random.default_rng(1))
     assert parity.equal, str(parity)
@@ -149,7 +155,7 @@ def test_one_step_parity_for_every_pair_of_geometries(cases: dict[str, Case], na
     assert parity.worst in str(parity)
 
 
-@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("name", EACH)
 def test_sensitivities_agree_with_central_differences_in_c(cases: dict[str, Case], name: str):
     case = cases[name]
     health = check_gradients(case.simulator, *case.windows)

@@ -144,37 +144,37 @@ FITTED_TO_RUNS_0_1_2 = {
     "armature": 0.0023,
     "torque_delay": 0.0005,
 }
-ZEROS_RAD = {3: (0.058, -0.024), 4: (-0.022, 0.054), 5: (0.022, 0.013)}
+BIASES_RAD = {3: (0.058, -0.024), 4: (-0.022, 0.054), 5: (0.022, 0.013)}
 
 
-def test_the_zeros_of_the_encoders_differ_from_run_to_run():
-    """They were set where dry friction let the arm rest. Parameters of three runs, judged on the others.
+def test_encoder_biases_differ_from_run_to_run():
+    """Zeroed where dry friction let the arm rest. Parameters of three runs, evaluated on the others.
 
-    Measured: 0.040 rad with the zeros as recorded, 0.013 rad with each run's own.
+    Measured: 0.040 rad with the biases as recorded, 0.013 rad after subtracting those of each run.
     """
     scenario, session = load_scenario("double_pendulum"), pendulum_runs()
     shifted = []
     for episode in session.episodes:
-        positions = episode["joint_position"] + np.array(ZEROS_RAD.get(episode.index, (0.0, 0.0)))
+        positions = episode["joint_position"] + np.array(BIASES_RAD.get(episode.index, (0.0, 0.0)))
         shifted.append(replace(episode, values={**episode.values, "joint_position": positions}))
     corrected = replace(session, episodes=tuple(shifted))
     judged = [
-        evaluate_recording(scenario, recorded, FITTED_TO_RUNS_0_1_2, episodes=list(ZEROS_RAD), as_recorded=True)
+        evaluate_recording(scenario, recorded, FITTED_TO_RUNS_0_1_2, episodes=list(BIASES_RAD), as_recorded=True)
         for recorded in (session, corrected)
     ]
     assert judged[0]["joint_rmse_rad"] > 0.035
     assert judged[1]["joint_rmse_rad"] < 0.016
 
 
-def test_zeros_are_told_by_the_first_two_seconds_of_a_run():
-    """Of each run that is judged, with the parameters that are judged; only what follows counts."""
+def test_biases_are_identified_from_the_first_two_seconds_of_a_run():
+    """Of each run, with the parameters under evaluation; only later rows are compared."""
     scenario, session = load_scenario("double_pendulum"), pendulum_runs()
     fitted, published = (
-        evaluate_recording(scenario, session, params, episodes=list(ZEROS_RAD))["joint_rmse_rad"]
+        evaluate_recording(scenario, session, params, episodes=list(BIASES_RAD))["joint_rmse_rad"]
         for params in (FITTED_TO_RUNS_0_1_2, {})
     )
     assert fitted < 0.016
-    assert published > 0.07, "no zero explains wrong parameters away"
+    assert published > 0.07, "no bias explains wrong parameters away"
 
 
 def test_a_simulation_of_itself_has_no_error():
@@ -201,7 +201,7 @@ def _as_simulated(scenario: Scenario, chosen: list[int]):
     return replace(tosses(), episodes=tuple(episodes))
 
 
-def test_what_cannot_be_judged_is_said():
+def test_impossible_starts_are_refused():
     scenario = load_scenario("cube_toss")
     with pytest.raises(ConfigError, match="got start 'windows'; expected one of free_flight, first"):
         evaluate_recording(scenario, tosses(), {}, "windows")

@@ -1,4 +1,4 @@
-"""What the loop expects of DVC, on a real git and DVC repository."""
+"""The loop's expectations of DVC, on a real git and DVC repository."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from toy.bare import find_faults, fingerprint, run_bare_loop
 
 from rsr.config import LoopConfig
 from rsr.errors import WorkspaceError
-from tasks import actions, bookkeeping, versions
-from tasks.campaign import finished, opened
-from tasks.workspace import create_workspace
+from rsr_tasks import bookkeeping, loop, versions
+from rsr_tasks.campaign import finished, opened
+from rsr_tasks.workspace import create_workspace
 
 _DVC = [sys.executable, "-m", "dvc"]
 
@@ -27,19 +27,6 @@ def dvc(root: Path, *arguments: str) -> str:
     done = subprocess.run([*_DVC, *arguments], cwd=root, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
-
-
-@pytest.fixture(scope="module")
-def _original(tmp_path_factory):
-    root = tmp_path_factory.mktemp("campaign") / "workspace"
-    run_bare_loop(root, 2)
-    return root
-
-
-@pytest.fixture
-def finished_loop(_original, tmp_path):
-    """Two iterations, done; a copy for each test."""
-    return Path(shutil.copytree(_original, tmp_path / "finished"))
 
 
 @pytest.fixture
@@ -54,10 +41,10 @@ def audit(tmp_path, monkeypatch):
 @pytest.fixture
 def campaign(tmp_path):
     """Iteration 1 planned in a new workspace, policy 0 made."""
-    with opened(tmp_path / "workspace", TABLE_NAME) as campaign:
-        actions.plan(campaign, 0)
-        actions.bring_up_to_date(campaign, "start", 0)
-        actions.plan(campaign, 1)
+    with opened(tmp_path / "workspace", TABLE_NAME, LoopConfig()) as campaign:
+        loop.plan(campaign, 0)
+        loop.bring_up_to_date(campaign, "start", 0)
+        loop.plan(campaign, 1)
         yield campaign
 
 
@@ -67,6 +54,7 @@ class TestAfterTheLoop:
         assert "Running stage" not in dvc(finished_loop, "repro")
         assert versions.git(finished_loop, "status", "--porcelain") == ""
 
+    @pytest.mark.slow
     def test_dvc_repro_force_gives_the_same_bytes(self, finished_loop):
         before = fingerprint(finished_loop)
         output = dvc(finished_loop, "repro", "--force")
@@ -119,8 +107,8 @@ class TestAfterTheLoop:
 
 
 def test_a_changed_frozen_setting_makes_exactly_its_stages_stale(campaign):
-    actions.collect(campaign, 1)
-    actions.bring_up_to_date(campaign, "tune", 1)
+    loop.collect(campaign, 1)
+    loop.bring_up_to_date(campaign, "tune", 1)
     frozen = campaign.workspace.frozen_path(1)
     frozen.write_text(frozen.read_text().replace("method: mjx", "method: sysid"))
     assert bookkeeping.bring_up_to_date(campaign.root, "start", lambda: None) == "fresh"
@@ -129,30 +117,30 @@ def test_a_changed_frozen_setting_makes_exactly_its_stages_stale(campaign):
 
 class TestOneStage:
     def test_runs_once(self, campaign, audit):
-        actions.collect(campaign, 1)
-        assert [actions.bring_up_to_date(campaign, "tune", 1) for _ in range(2)] == ["ran", "fresh"]
+        loop.collect(campaign, 1)
+        assert [loop.bring_up_to_date(campaign, "tune", 1) for _ in range(2)] == ["ran", "fresh"]
         assert audit() == ["collect@1", "tune@1"]
 
     def test_stale_outputs_are_removed_first(self, campaign):
-        actions.collect(campaign, 1)
+        loop.collect(campaign, 1)
         stray = campaign.workspace.calibration_dir(1) / "of_an_earlier_version.json"
         stray.parent.mkdir(parents=True)
         stray.write_text("{}")
-        actions.bring_up_to_date(campaign, "tune", 1)
+        loop.bring_up_to_date(campaign, "tune", 1)
         assert not stray.exists()
 
     def test_a_failure_leaves_it_stale_and_unlocked(self, campaign, monkeypatch):
-        actions.collect(campaign, 1)
+        loop.collect(campaign, 1)
         monkeypatch.setenv("TOY_FAULT", "tune@1:half:raise")
         with pytest.raises(RuntimeError, match="toy fault in tune 1"):
-            actions.bring_up_to_date(campaign, "tune", 1)
+            loop.bring_up_to_date(campaign, "tune", 1)
         assert "tune@1" in bookkeeping.stale(campaign.root)
         assert not any(json.loads((campaign.root / ".dvc/tmp/rwlock").read_text()).values())
         monkeypatch.delenv("TOY_FAULT")
-        assert actions.bring_up_to_date(campaign, "tune", 1) == "ran"
+        assert loop.bring_up_to_date(campaign, "tune", 1) == "ran"
 
     def test_while_it_runs_dvc_refuses_to_touch_it(self, campaign):
-        actions.collect(campaign, 1)
+        loop.collect(campaign, 1)
         seen = []
 
         def run_and_look():
@@ -166,41 +154,41 @@ class TestOneStage:
         assert f"(PID {os.getpid()})" in seen[0].stderr
 
     def test_dvc_repro_before_the_loop_leaves_nothing_for_it(self, campaign, audit):
-        actions.collect(campaign, 1)
+        loop.collect(campaign, 1)
         dvc(campaign.root, "repro")
         assert audit()[1:] == [f"{name}@1" for name in ("tune", "infogap", "retrain", "evaluate", "report")]
-        assert actions.bring_up_to_date(campaign, "report", 1) == "fresh"
+        assert loop.bring_up_to_date(campaign, "report", 1) == "fresh"
         receipts = {path.stem for path in campaign.workspace.receipts_dir(1).glob("*.json")}
         assert receipts == {"collect", "tune", "infogap", "retrain", "evaluate", "report"}
 
     def test_works_from_any_current_folder(self, campaign, monkeypatch, tmp_path):
         monkeypatch.chdir(tmp_path)
-        actions.collect(campaign, 1)
-        assert actions.bring_up_to_date(campaign, "tune", 1) == "ran"
+        loop.collect(campaign, 1)
+        assert loop.bring_up_to_date(campaign, "tune", 1) == "ran"
         assert Path.cwd() == tmp_path
 
 
 class TestRecordings:
     def test_are_made_once(self, campaign, audit):
-        assert [actions.collect(campaign, 1) for _ in range(2)] == ["ran", "fresh"]
+        assert [loop.collect(campaign, 1) for _ in range(2)] == ["ran", "fresh"]
         assert audit() == ["collect@1"]
 
     def test_one_that_was_stored_but_not_listed_is_listed_not_made_again(self, campaign, audit, monkeypatch):
         monkeypatch.setenv("TOY_FAULT", "collect@1:after:raise")
         with pytest.raises(RuntimeError, match="toy fault"):
-            actions.collect(campaign, 1)
+            loop.collect(campaign, 1)
         assert not bookkeeping.is_recorded(campaign.root, campaign.workspace.session_dir(1))
-        assert actions.collect(campaign, 1) == "ran"
+        assert loop.collect(campaign, 1) == "ran"
         assert audit() == ["collect@1"]
         assert (campaign.workspace.receipts_dir(1) / "collect.json").exists()
         assert "data.dvc" not in bookkeeping.stale(campaign.root)
 
     def test_one_that_is_missing_is_brought_back(self, campaign, audit):
-        actions.collect(campaign, 1)
+        loop.collect(campaign, 1)
         session = campaign.workspace.session_dir(1)
         content = (session / "episodes.npz").read_bytes()
         (session / "episodes.npz").unlink()
-        assert actions.collect(campaign, 1) == "fresh"
+        assert loop.collect(campaign, 1) == "fresh"
         assert (session / "episodes.npz").read_bytes() == content
         assert audit() == ["collect@1"]
 

@@ -1,4 +1,4 @@
-"""What a lab does with DVC on a finished campaign: plots, models, what-if experiments, another machine."""
+"""A lab's work with DVC on a finished campaign: plots, models, what-if experiments, another machine."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import pytest
 from toy import TABLE, TABLE_NAME
 from toy.bare import find_faults, fingerprint, run_bare_loop
 
-from rsr.steps import render_pipeline
+from rsr.pipelines import render_pipeline, with_curves
 from rsr.workspace import Workspace
-from tasks import bookkeeping, versions
-from tasks.campaign import finished, opened
+from rsr_tasks import bookkeeping, versions
+from rsr_tasks.campaign import finished, opened
 
 _ENVIRONMENT = {
     **os.environ,
@@ -49,6 +49,7 @@ def with_remote(tmp_path_factory):
     return root
 
 
+@pytest.mark.slow
 def test_plots_show_each_iterations_learning(with_remote):
     shown = json.loads(dvc(with_remote, "plots", "show", "--json"))
     curve = shown["data"]["Return while learning"][0]["content"]["data"]["values"]
@@ -68,7 +69,9 @@ def test_plots_show_how_the_gap_closes_from_iteration_to_iteration(with_remote):
 
 def test_the_pipeline_names_plots_and_models_of_the_chain(with_remote):
     text = (with_remote / "dvc.yaml").read_text()
-    assert text == render_pipeline(TABLE, Workspace(with_remote).chain())
+    workspace = Workspace(with_remote)
+    assert text == render_pipeline(with_curves(TABLE, workspace.rows()), workspace)
+    assert "kl_x" in text
     assert "plots:" not in render_pipeline(TABLE)
 
 
@@ -114,6 +117,7 @@ def test_a_remote_that_is_away_is_an_error_that_says_so_and_harms_nothing(with_r
     assert bookkeeping.push(clone)
 
 
+@pytest.mark.slow
 def test_a_what_if_run_of_one_iteration_leaves_the_campaign_as_it_was(with_remote, tmp_path):
     clone = tmp_path / "clone"
     run(tmp_path, "git", "clone", "--quiet", str(with_remote), str(clone))
@@ -129,9 +133,9 @@ def test_a_what_if_run_of_one_iteration_leaves_the_campaign_as_it_was(with_remot
     assert versions.git(clone, "status", "--porcelain") == ""
 
 
+@pytest.mark.slow
 def test_a_campaign_goes_through_an_s3_store(with_remote, tmp_path, monkeypatch):
-    pytest.importorskip("dvc_s3", reason="the extra [s3] is not installed")
-    server = pytest.importorskip("moto.server", reason="moto[server] is not installed: it stands in for S3")
+    server = pytest.importorskip("moto.server", reason="needs moto, which speaks S3 here: pip install 'moto[server]'")
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "test")
         monkeypatch.setitem(_ENVIRONMENT, name, "test")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -13,21 +14,20 @@ from toy import TABLE_NAME
 from toy.bare import fingerprint, run_bare_loop
 
 from rsr.calibration import start_prior
-from rsr.calibration.bootstrap import refits
-from rsr.calibration.loss import Loss
-from rsr.calibration.shares import losses_of
-from rsr.calibration.windows import choose, cut
-from rsr.clash import generate_pairs
+from rsr.calibration.problem.loss import Loss, losses_of, parts_of
+from rsr.calibration.problem.windows import choose, cut
+from rsr.calibration.uncertainty.bootstrap import refit_resample, refits
 from rsr.config import LoopConfig, RealityConfig
 from rsr.errors import ConfigError
 from rsr.files import sha256
+from rsr.learned.clash import generate_pairs
 from rsr.progress import ignore
 from rsr.randomness import generator
-from rsr.scenarios.strike import load_shape
+from rsr.scenarios.built_in.strike import load_shape
 from rsr.simulators import MujocoSimulator
 from rsr.spreading import is_spread, spread
-from tasks.engine_settings import Engine, engine_of, spread_as_configured
-from tasks.fan_out import fan_out
+from rsr_tasks.engine_settings import Engine, engine_of, spread_as_configured
+from rsr_tasks.fan_out import fan_out
 from tests.calibration.recordings import recording
 from tests.push_samples import push_cube
 
@@ -38,18 +38,11 @@ ENGINES = [
     Engine("threads", workers=1, batch=3),
     pytest.param(Engine("processes", batch=4), marks=pytest.mark.slow),
     pytest.param(Engine("dask", batch=2), marks=pytest.mark.slow),
-    pytest.param(Engine("ray", batch=2), marks=pytest.mark.slow),
 ]
 
 
-def needed(engine: Engine) -> Engine:
-    if engine.name in ("dask", "ray"):
-        pytest.importorskip(f"prefect_{engine.name}", reason="the extra [scale] is not installed")
-    return engine
-
-
 def draw(seed: int, count: int) -> list[float]:
-    """What a job does here: randomness that is its own."""
+    """A job with randomness of its own."""
     if seed < 0:
         raise ValueError("toy")
     return generator(seed, "fan-out").normal(size=count).tolist()
@@ -65,7 +58,7 @@ EXPECTED = [draw(**job) for job in JOBS]
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: f"{engine.name}-{engine.workers}-{engine.batch}")
 def test_every_engine_gives_the_same_bytes_in_the_order_of_the_jobs(prefect_server, engine):
     seen = []
-    found = fan_out(DRAW, JOBS, needed(engine), lambda share, words="": seen.append(share))
+    found = fan_out(DRAW, JOBS, engine, lambda share, words="": seen.append(share))
     assert json.dumps(found) == json.dumps(EXPECTED)
     assert seen == sorted(seen)
     assert seen[-1] == 1.0
@@ -81,20 +74,21 @@ def test_a_failing_job_is_told(prefect_server):
 
 
 def test_an_unknown_engine_is_refused():
-    with pytest.raises(ConfigError, match="got engine 'abacus'; expected one of threads, processes, dask, ray"):
+    with pytest.raises(ConfigError, match="got engine 'abacus'; expected one of threads, processes, dask"):
         fan_out(DRAW, JOBS, Engine("abacus"))  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_several_campaigns_side_by_side_are_what_each_is_alone(prefect_server, tmp_path):
-    from flows.benchmark import benchmark
+    from rsr_flows.benchmark import benchmark
 
-    rows = benchmark(str(tmp_path / "many"), twin_seeds=[1, 2], iterations=1, engine="processes", table=TABLE_NAME)
-    assert set(rows) == {"twin-1", "twin-2"}
+    rows = benchmark(str(tmp_path / "many"), stand_in_seeds=[1, 2], iterations=1, engine="processes", table=TABLE_NAME)
+    assert set(rows) == {"stand_in-1", "stand_in-2"}
     for seed in (1, 2):
         alone = tmp_path / f"alone-{seed}"
         run_bare_loop(alone, 1, config=LoopConfig(reality=RealityConfig(seed=seed)))
-        assert fingerprint(alone) == fingerprint(tmp_path / "many" / f"twin-{seed}")
-        assert Path(tmp_path / "many" / f"twin-{seed}" / "iterations/001/report.html").exists()
+        assert fingerprint(alone) == fingerprint(tmp_path / "many" / f"stand-in-{seed}")
+        assert Path(tmp_path / "many" / f"stand-in-{seed}" / "iterations/001/report.html").exists()
 
 
 class TestAsConfigured:
@@ -105,9 +99,7 @@ class TestAsConfigured:
         assert engine_of({"RSR_ENGINE": "threads"}) == Engine("threads", 2)
 
     def test_what_it_cannot_mean_is_refused(self):
-        with pytest.raises(
-            ConfigError, match="RSR_ENGINE: got 'abacus'; expected one of threads, processes, dask, ray"
-        ):
+        with pytest.raises(ConfigError, match="RSR_ENGINE: got 'abacus'; expected one of threads, processes, dask"):
             engine_of({"RSR_ENGINE": "abacus"})
         with pytest.raises(ConfigError, match="RSR_WORKERS: got 'two'; expected a whole number above zero"):
             engine_of({"RSR_ENGINE": "dask", "RSR_WORKERS": "two"})
@@ -136,7 +128,6 @@ SHARED = [
     pytest.param("threads", id="threads"),
     pytest.param("processes", marks=pytest.mark.slow),
     pytest.param("dask", marks=pytest.mark.slow),
-    pytest.param("ray", marks=pytest.mark.slow),
 ]
 
 
@@ -144,8 +135,7 @@ SHARED = [
 def test_a_population_strikes_and_refits_have_the_same_bytes_wherever_they_are_computed(
     prefect_server, loss, tmp_path, name, monkeypatch
 ):
-    needed(Engine(name))
-    monkeypatch.setattr("rsr.clash.generate.SHARD", 100)
+    monkeypatch.setattr("rsr.learned.clash.generate.SHARD", 100)
     square, point = load_shape("square"), loss.first
     here = _population(loss)
     generate_pairs(square, tmp_path / "here", 250)
@@ -156,3 +146,33 @@ def test_a_population_strikes_and_refits_have_the_same_bytes_wherever_they_are_c
         assert refits(loss, point, 2, 0, ignore).tobytes() == refitted.tobytes()
     assert sha256(tmp_path / "there") == sha256(tmp_path / "here")
     shutil.rmtree(tmp_path / "there")
+
+
+def refit_or_die(mark: str, **job) -> np.ndarray:
+    """A refit; the first to come here takes its worker along, as a machine does that loses power."""
+    try:
+        Path(mark).touch(exist_ok=False)
+    except FileExistsError:
+        return refit_resample(**job)
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError
+
+
+@pytest.mark.slow
+def test_refits_on_dask_outlive_a_killed_worker(prefect_server, loss, tmp_path):
+    rng, owners, mark = np.random.default_rng(0), np.unique(loss.windows.episode), tmp_path / "killed"
+    jobs = [
+        {
+            "parts": parts_of(loss),
+            "point": loss.first,
+            "pulled": 0.1 * rng.normal(size=len(loss.first)),
+            "owners": rng.choice(owners, len(owners)),
+            "seed": seed,
+        }
+        for seed in range(6)
+    ]
+    in_turn = [refit_resample(**job) for job in jobs]
+    dying = [{**job, "mark": str(mark)} for job in jobs]
+    spread_out = fan_out("tests.tasks.test_fan_out:refit_or_die", dying, Engine("dask", workers=2, batch=1))
+    assert mark.exists()
+    assert np.array(spread_out).tobytes() == np.array(in_turn).tobytes()

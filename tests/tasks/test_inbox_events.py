@@ -9,10 +9,10 @@ import pytest
 
 from rsr.config import ClashConfig, GnnConfig, LoopConfig, RealityConfig
 from rsr.files import read_json, write_json
-from rsr.steps.approval import approve
-from tasks.events import _flow_of
-from tasks.locking import held
-from tests.steps.test_arrivals import waiting
+from rsr.pipelines.lab.approval import approve
+from rsr_tasks.lab import _flow_of
+from rsr_tasks.locking import held
+from tests.pipelines.test_arrivals import waiting
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def told_to(server_patience: int, root: str) -> list[dict]:
 
 
 def test_what_came_is_told_once_and_again_after_a_while_without_effect(campaign, tmp_path, prefect_server):
-    from flows.watch_inbox import watch_inbox
+    from rsr_flows.watch_inbox import watch_inbox
 
     (line,) = watch_inbox(str(tmp_path))
     assert line == f"{campaign.root}: policy-approved for iteration 1 (iterations/000/approval.json)"
@@ -59,14 +59,14 @@ def test_an_event_says_which_flow_the_campaign_belongs_to():
 
 
 def test_a_loop_at_work_will_find_it_by_itself(campaign, prefect_server):
-    from flows.watch_inbox import watch_inbox
+    from rsr_flows.watch_inbox import watch_inbox
 
     with held(campaign.root):
         assert watch_inbox(str(campaign.root)) == []
 
 
 def test_a_campaign_in_disorder_does_not_silence_the_others(campaign, tmp_path, prefect_server):
-    from flows.watch_inbox import watch_inbox
+    from rsr_flows.watch_inbox import watch_inbox
 
     broken = waiting(tmp_path / "broken", RealityConfig(kind="inbox"))
     broken.frozen_path(1).write_text("reality: 3\n")
@@ -74,7 +74,7 @@ def test_a_campaign_in_disorder_does_not_silence_the_others(campaign, tmp_path, 
 
 
 def test_a_torn_note_is_no_note(campaign, prefect_server):
-    from flows.watch_inbox import watch_inbox
+    from rsr_flows.watch_inbox import watch_inbox
 
     (campaign.root / ".rsr" / "told.json").write_text('{"path": ')
     assert len(watch_inbox(str(campaign.root))) == 1

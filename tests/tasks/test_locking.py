@@ -14,12 +14,12 @@ import threading
 import pytest
 
 from rsr.errors import WorkspaceError
-from tasks.locking import held, is_held, live_holder
-from tasks.watcher import LOOP_VARIABLE
+from rsr_tasks.locking import held, is_held, live_holder
+from rsr_tasks.watcher import LOOP_VARIABLE
 
 _HOLD = """
 import os, sys
-from tasks.locking import held
+from rsr_tasks.locking import held
 with held(sys.argv[1]):
     if len(sys.argv) > 2 and os.fork() == 0:
         sys.stdin.read()  # a child that outlives its parent

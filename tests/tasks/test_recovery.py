@@ -1,4 +1,4 @@
-"""What a killed process leaves behind, made by hand or by a process that really dies, and what becomes of it."""
+"""Recovery from what a killed process leaves behind, made by hand or by a process that really dies."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ from toy.bare import find_faults, fingerprint, run_bare_loop
 
 from rsr.errors import WorkspaceError
 from rsr.sessions import Card, Channel, Episode, Session, read_session, write_session
-from tasks import bookkeeping, versions
-from tasks.campaign import opened
-from tasks.recovery import sweep
-from tasks.watcher import LOOP_VARIABLE
+from rsr_tasks import bookkeeping, versions
+from rsr_tasks.campaign import opened, sweep
+from rsr_tasks.watcher import LOOP_VARIABLE
 
 
 @pytest.fixture(scope="module")
@@ -82,9 +81,9 @@ def test_lock_files_of_a_git_that_is_alive_are_waited_for(root):
 
 def test_dvc_entries_of_a_process_whose_number_lives_on(root):
     session = str(root / "data/push_cube/session-001")
-    entry = {"pid": os.getppid(), "cmd": "python -m flows.rsr_loop"}
+    entry = {"pid": os.getppid(), "cmd": "rsr-loop"}
     leave(root / ".dvc/tmp/rwlock", json.dumps({"write": {session: entry}, "read": {}}))
-    holder = {"pid": os.getppid(), "host": "here", "since": "yesterday", "command": "python -m flows.rsr_loop"}
+    holder = {"pid": os.getppid(), "host": "here", "since": "yesterday", "command": "rsr-loop"}
     leave(root / ".rsr/lock", json.dumps(holder))
     (root / "iterations/001/calibration/calibration.json").unlink()
     run_bare_loop(root, 1)
@@ -162,5 +161,5 @@ class TestInterruptedRecordings:
 
 def _session(value: float) -> Session:
     episode = Episode(index=0, time_s=np.arange(3) / 20, values={"tip": np.full((3, 1), value)})
-    card = Card(session="session-001", scenario="push_cube", reality="twin", simulated=True, control_dt_s=0.05)
+    card = Card(session="session-001", scenario="push_cube", reality="stand_in", simulated=True, control_dt_s=0.05)
     return Session(card, (Channel("tip", ("x",), "m", "world"),), (episode,))

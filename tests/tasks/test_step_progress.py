@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tasks import progress
+from rsr_tasks import stages
 
 
 @pytest.fixture
 def reports_at_once(monkeypatch):
-    monkeypatch.setattr(progress, "_EVERY_S", 0.0)
+    monkeypatch.setattr(stages, "_EVERY_S", 0.0)
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def test_a_long_step_is_seen_while_it_runs_and_is_full_at_its_end(in_a_flow, rep
     seen = []
 
     def step() -> None:
-        with progress.shown("tune 7") as advance:
+        with stages.shown("tune 7") as advance:
             advance(0.25, "loss 1.5")
             seen.append(artifact("tune-7"))
             advance(0.75, "")
@@ -44,7 +44,7 @@ def test_a_long_step_is_seen_while_it_runs_and_is_full_at_its_end(in_a_flow, rep
 
 def test_a_short_step_costs_the_server_nothing(in_a_flow):
     def step() -> None:
-        with progress.shown("tune 8") as advance:
+        with stages.shown("tune 8") as advance:
             advance(0.5, "soon done")
 
     in_a_flow(step)
@@ -53,7 +53,7 @@ def test_a_short_step_costs_the_server_nothing(in_a_flow):
 
 def test_a_step_that_fails_is_not_shown_as_done(in_a_flow, reports_at_once):
     def step() -> None:
-        with progress.shown("tune 9") as advance:
+        with stages.shown("tune 9") as advance:
             advance(0.5, "")
             raise RuntimeError("toy")
 

@@ -15,17 +15,17 @@ from toy.bare import find_faults, run_bare_loop
 
 from rsr.config import LoopConfig, load_config
 from rsr.errors import WorkspaceError
-from rsr.steps import render_pipeline
+from rsr.pipelines import render_pipeline
 from rsr.workspace import Workspace
-from tasks import bookkeeping, versions
-from tasks.campaign import opened
-from tasks.workspace import create_workspace
+from rsr_tasks import bookkeeping, versions
+from rsr_tasks.campaign import opened
+from rsr_tasks.workspace import create_workspace
 
 _PROJECT = Path(__file__).resolve().parents[2]
 
 
 def refusal(root: Path) -> str:
-    with pytest.raises(WorkspaceError) as caught, opened(root, TABLE_NAME):
+    with pytest.raises(WorkspaceError) as caught, opened(root, TABLE_NAME, LoopConfig()):
         pass
     return str(caught.value)
 
@@ -38,7 +38,7 @@ def test_a_new_workspace_is_a_clean_git_and_dvc_repository(tmp_path):
     assert versions.git(root, "status", "--porcelain") == ""
     assert versions.git(root, "log", "--format=%s") == "rsr: a new campaign"
     assert bookkeeping.stale(root) == {"start"}
-    assert (root / "dvc.yaml").read_text() == render_pipeline(TABLE)
+    assert (root / "dvc.yaml").read_text() == render_pipeline(TABLE, Workspace(root))
     assert (root / ".rsr/python").read_text() == f"{sys.executable}\n"
     assert sorted(path.name for path in (root / ".rsr").iterdir()) == ["lock", "python"]
 
@@ -54,7 +54,7 @@ def test_dvc_tells_nobody_and_shares_storage(tmp_path):
 def test_an_empty_folder_becomes_one(tmp_path, present):
     for name in present:
         (tmp_path / name).mkdir()
-    with opened(tmp_path, TABLE_NAME):
+    with opened(tmp_path, TABLE_NAME, LoopConfig()):
         assert (tmp_path / ".git").is_dir()
 
 
@@ -78,7 +78,7 @@ def test_generated_files_are_brought_up_to_date(tmp_path):
     (tmp_path / "dvc.yaml").write_text("stages: {}\n")
     (tmp_path / "bin/rsr").unlink()
     with opened(tmp_path, TABLE_NAME):
-        assert (tmp_path / "dvc.yaml").read_text() == render_pipeline(TABLE)
+        assert (tmp_path / "dvc.yaml").read_text() == render_pipeline(TABLE, Workspace(tmp_path))
         assert os.access(tmp_path / "bin/rsr", os.X_OK)
 
 
@@ -149,10 +149,11 @@ class TestNowhereToWrite:
 
     _OPEN = """
 import sys
+from rsr.config import LoopConfig
 from rsr.errors import RsrError
-from tasks.campaign import opened
+from rsr_tasks.campaign import opened
 try:
-    with opened(sys.argv[1], "toy:TABLE"):
+    with opened(sys.argv[1], "toy:TABLE", LoopConfig()):
         pass
 except RsrError as error:
     print(type(error).__name__, error)
@@ -176,16 +177,17 @@ except RsrError as error:
     _FILL = """
 import sys
 from pathlib import Path
+from rsr.config import LoopConfig
 from rsr.errors import RsrError
-from tasks import actions
-from tasks.campaign import opened
+from rsr_tasks import loop
+from rsr_tasks.campaign import opened
 from toy.bare import find_faults, run_bare_loop
 root = Path(sys.argv[1])
-with opened(root, "toy:TABLE") as campaign:
-    actions.plan(campaign, 0)
-    actions.bring_up_to_date(campaign, "start", 0)
-    actions.plan(campaign, 1)
-    actions.collect(campaign, 1)
+with opened(root, "toy:TABLE", LoopConfig()) as campaign:
+    loop.plan(campaign, 0)
+    loop.bring_up_to_date(campaign, "start", 0)
+    loop.plan(campaign, 1)
+    loop.collect(campaign, 1)
     with (root.parent / "big").open("wb", buffering=0) as big:
         try:
             while True:
@@ -193,7 +195,7 @@ with opened(root, "toy:TABLE") as campaign:
         except OSError:
             pass
     try:
-        actions.bring_up_to_date(campaign, "tune", 1)
+        loop.bring_up_to_date(campaign, "tune", 1)
     except RsrError as error:
         print(type(error).__name__, error.got)
 (root.parent / "big").unlink()
@@ -208,21 +210,22 @@ print(find_faults(root, 1))
     _SEAL = """
 import subprocess, sys
 from pathlib import Path
+from rsr.config import LoopConfig
 from rsr.errors import RsrError
-from tasks import actions
-from tasks.campaign import opened
+from rsr_tasks import loop
+from rsr_tasks.campaign import opened
 from toy.bare import find_faults, run_bare_loop
 root = Path(sys.argv[1])
 folder = str(root / "iterations" / "001")
-with opened(root, "toy:TABLE") as campaign:
-    actions.plan(campaign, 0)
-    actions.bring_up_to_date(campaign, "start", 0)
-    actions.plan(campaign, 1)
-    actions.collect(campaign, 1)
+with opened(root, "toy:TABLE", LoopConfig()) as campaign:
+    loop.plan(campaign, 0)
+    loop.bring_up_to_date(campaign, "start", 0)
+    loop.plan(campaign, 1)
+    loop.collect(campaign, 1)
     subprocess.run(["mount", "--bind", folder, folder], check=True)
     subprocess.run(["mount", "-o", "remount,bind,ro", folder], check=True)
     try:
-        actions.bring_up_to_date(campaign, "tune", 1)
+        loop.bring_up_to_date(campaign, "tune", 1)
     except RsrError as error:
         print(type(error).__name__, error.got)
     subprocess.run(["umount", folder], check=True)

@@ -1,8 +1,9 @@
 """A loop that runs in milliseconds: the real table of steps with other functions. For tests of everything around it.
 
 Two variables interfere with it, so that its processes can be made to die and be watched:
-`TOY_FAULT=tune@2:half:kill` (before, half, after; kill, raise, linger) and `TOY_AUDIT=FILE`, to which each step that
-runs adds a line. A step that lingers waits for a child that will not end, in a process group of its own.
+`TOY_FAULT=tune@2:half:kill` (before, half, after; kill, raise, linger, pause) and `TOY_AUDIT=FILE`, to which each step
+that runs adds a line. A step that lingers waits for a child that will not end, in a process group of its own; one that
+pauses goes on after some seconds.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from pathlib import Path
 import numpy as np
 
 from rsr.files import read_arrays, read_json, write_arrays, write_json, write_text
+from rsr.pipelines import TABLE as _REAL
+from rsr.pipelines import Step
 from rsr.progress import Advance
 from rsr.randomness import generator
-from rsr.steps import TABLE as _REAL
-from rsr.steps import Step
 from rsr.workspace import Workspace
 
 
@@ -98,16 +99,25 @@ def idle(workspace: Workspace, iteration: int, advance: Advance) -> None:
 
 
 def interfere(name: str, iteration: int, moment: str) -> None:
-    """Die or fail here, if TOY_FAULT says so."""
-    where, when, how = (os.environ.get("TOY_FAULT") or "::").split(":")
+    """Die or fail here, if TOY_FAULT says so, or the file that TOY_FAULT_FILE names."""
+    where, when, how = (os.environ.get("TOY_FAULT") or _fault_in_file() or "::").split(":")
     if (where, when) != (f"{name}@{iteration}", moment):
         return
     if how == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
+    if how == "pause":
+        subprocess.run([sys.executable, "-c", "import time; time.sleep(6)"], check=True)
+        return
     if how == "linger":
         stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
         subprocess.run([sys.executable, "-c", stubborn], start_new_session=True, check=False)
     raise RuntimeError(f"toy fault in {name} {iteration}")
+
+
+def _fault_in_file() -> str:
+    """For processes whose environment a test does not choose: a served lab's runs."""
+    path = Path(os.environ.get("TOY_FAULT_FILE", os.devnull))
+    return path.read_text() if path.exists() else ""
 
 
 def _observed(step: Step) -> Step:

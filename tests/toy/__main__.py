@@ -1,18 +1,12 @@
-"""`python -m toy step NAME --iteration K`, which dvc.yaml calls, and `python -m toy loop ...`, which runs the flow."""
+"""`python -m toy step NAME --iteration K`, which dvc.yaml calls. The whole loop: `python -m loop_of toy:TABLE`."""
 
 import argparse
-import sys
 from pathlib import Path
 
+from rsr.pipelines import run_step
 from rsr.progress import ignore
-from rsr.steps import run_step
 from rsr.workspace import Workspace
-from toy import TABLE, TABLE_NAME
-
-if sys.argv[1] == "loop":
-    from flows._command import main
-
-    raise SystemExit(main(sys.argv[2:], TABLE_NAME))
+from toy import TABLE
 
 parser = argparse.ArgumentParser()
 parser.add_argument("command", choices=["step"])

@@ -6,13 +6,13 @@ import hashlib
 from pathlib import Path
 
 from rsr.config import LoopConfig
-from tasks import bare_loop, bookkeeping, versions
-from tasks.campaign import finished, opened
+from rsr_tasks import bookkeeping, loop, versions
+from rsr_tasks.campaign import finished, opened
 from toy import TABLE_NAME
 
 
 def run_bare_loop(root: Path, iterations: int, table_name: str = TABLE_NAME, config: LoopConfig | None = None) -> None:
-    bare_loop.run_bare_loop(root, iterations, table_name, config)
+    loop.run_bare_loop(root, iterations, table_name, config)
 
 
 def find_faults(root: Path, iterations: int, table_name: str = TABLE_NAME) -> list[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
-from rsr.realities._cubes.truth import Truth
-from rsr.scenarios.two_cubes import FRAME_S, MASS_KG, cube, scene_xml
+from rsr.realities._cubes.truth import CubesTruth
+from rsr.scenarios.built_in.two_cubes import FRAME_S, MASS_KG, cube, scene_xml
 
 _STEPS = 80
 """Physics steps to a frame: 0.2 ms."""
@@ -15,7 +15,7 @@ _STEPS = 80
 class Table:
     """Simulates pushes. Poses are of the middles of the cubes, which the tags show; centres of mass lie elsewhere."""
 
-    def __init__(self, truth: Truth) -> None:
+    def __init__(self, truth: CubesTruth) -> None:
         self._truth = truth
         blocks = [cube(f"cube{index + 1}", mass_kg=MASS_KG * ratio) for index, ratio in enumerate(truth.mass_ratio)]
         self._model = mujoco.MjModel.from_xml_string(scene_xml(blocks, timestep_s=FRAME_S / _STEPS))

@@ -1,4 +1,4 @@
-"""What cameras make of tags on the cubes: noisy poses, and now and then one that jumps for a frame."""
+"""Measurement of tags on the cubes by cameras: noisy poses, and now and then one that jumps for a frame."""
 
 from __future__ import annotations
 

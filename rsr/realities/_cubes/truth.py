@@ -10,7 +10,7 @@ from rsr.randomness import generator
 
 
 @dataclass(frozen=True)
-class Truth:
+class CubesTruth:
     """One table with two cubes.
 
     Args:
@@ -37,14 +37,14 @@ class Truth:
     centre_m: np.ndarray
 
 
-def draw_truth(seed: int) -> Truth:
+def draw_truth(seed: int) -> CubesTruth:
     """Draw one stand-in."""
     rng = generator(seed, "two_cubes", "truth")
     friction = rng.uniform(0.22, 0.42)
     one, other = (friction * rng.uniform(0.93, 1.07, 2)).tolist()
     slope_x, slope_y = rng.normal(0, 0.003, 2).tolist()
     heavier, lighter = rng.uniform(0.95, 1.05, 2).tolist()
-    return Truth(
+    return CubesTruth(
         table_friction=(one, other),
         grain=float(rng.uniform(0.0, 0.10)),
         static_ratio=float(rng.uniform(1.0, 1.25)),

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rsr.realities._strikes.truth import Ground, Truth
-from rsr.scenarios.plane import rotated
-from rsr.scenarios.strike import Shape
-from rsr.scenarios.strike.definition import GRAVITY_M_S2
+from rsr.realities._strikes.truth import Ground, StrikeTruth
+from rsr.rotations import rotated
+from rsr.scenarios.built_in.strike import Shape
+from rsr.scenarios.built_in.strike.scene import GRAVITY_M_S2
 
 _GRID = 7
 _SMOOTHING_M2_S2 = 4e-6
@@ -32,10 +32,10 @@ class Motion:
         return Motion(self.pose[rows], self.velocity[rows], self.force[rows])
 
 
-class Block:
+class TrueBlock:
     """One block on its table."""
 
-    def __init__(self, shape: Shape, truth: Truth) -> None:
+    def __init__(self, shape: Shape, truth: StrikeTruth) -> None:
         ground = truth.ground
         self.mass_kg = shape.mass_kg * truth.mass_ratio
         self.inertia_kg_m2 = shape.mass_kg * shape.gyration_m**2 * truth.inertia_ratio

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rsr.realities._strikes.body import Block, Motion
-from rsr.realities._strikes.truth import Truth
-from rsr.scenarios.plane import rotated
-from rsr.scenarios.strike import Definition, Strikes
+from rsr.realities._strikes.body import Motion, TrueBlock
+from rsr.realities._strikes.truth import StrikeTruth
+from rsr.rotations import rotated
+from rsr.scenarios.built_in.strike import Definition, Strikes
 
 _RIGID_STEPS = 400
 _RIGID_GROUND_STEP_S = 2.5e-5
@@ -28,13 +28,13 @@ class Scatter:
     arm: np.ndarray
 
 
-def draw_scatter(truth: Truth, count: int, rng: np.random.Generator) -> Scatter:
+def draw_scatter(truth: StrikeTruth, count: int, rng: np.random.Generator) -> Scatter:
     drawn = np.clip(rng.normal(size=(4, count)), -2.5, 2.5)
     share = truth.scatter * np.array([1.0, 1.0, 0.8, 0.5])
     return Scatter(*np.exp(share[:, None] * drawn))
 
 
-def rigid(block: Block, truth: Truth, strikes: Strikes, motion: Motion, scatter: Scatter) -> None:
+def rigid(block: TrueBlock, truth: StrikeTruth, strikes: Strikes, motion: Motion, scatter: Scatter) -> None:
     """Impulse by impulse: compression, then restitution that falls with speed; sticking and slipping on the way."""
     hit, yaw = truth.hit, strikes.yaw_rad
     normal, arm = rotated(strikes.normal, yaw), rotated(strikes.point_m - block.centre_m, yaw)
@@ -54,7 +54,7 @@ def rigid(block: Block, truth: Truth, strikes: Strikes, motion: Motion, scatter:
 
 
 def _response(
-    block: Block, normal: np.ndarray, tangent: np.ndarray, arm: np.ndarray, arm_mass: np.ndarray
+    block: TrueBlock, normal: np.ndarray, tangent: np.ndarray, arm: np.ndarray, arm_mass: np.ndarray
 ) -> np.ndarray:
     """Change of relative velocity by a unit impulse, along (normal, tangent), [N, 2, 2]."""
     axes = np.stack([normal, tangent], axis=1)
@@ -65,17 +65,20 @@ def _response(
 
 def _impulses(response: np.ndarray, approach: np.ndarray, friction: np.ndarray, restitution: np.ndarray) -> np.ndarray:
     """Impulses (normal, tangential) [N, 2] on the block that end a relative velocity `approach` [N, 2]."""
+    # Steps along the normal impulse (Routh; Darboux and Keller): compression ends where the approach does. Friction may
+    # lengthen it, so they reach 2.5 times the frictionless one, and twice as far for the rebound.
     step = 2.5 * approach[:, 0] / response[:, 0, 0] / _RIGID_STEPS
     relative, impulse = approach.copy(), np.zeros_like(approach)
     goal = np.full(len(step), np.inf)
     for _ in range(2 * _RIGID_STEPS):
         going = impulse[:, 0] < goal
         across = relative[:, 1] - response[:, 1, 0] * step
-        stick = across / response[:, 1, 1]
+        stick = across / response[:, 1, 1]  # the impulse that would stop slipping; Coulomb's cone caps it
         pair = np.column_stack([step, np.clip(stick, -friction * step, friction * step)]) * going[:, None]
         impulse += pair
         relative -= np.einsum("nij,nj->ni", response, pair)
         ended = (relative[:, 0] <= 0) & np.isinf(goal)
+        # Poisson's restitution: the impulse of the rebound is e times that of the compression.
         goal[ended] = (1 + restitution[ended]) * impulse[ended, 0]
         if not going.any():
             break
@@ -83,7 +86,7 @@ def _impulses(response: np.ndarray, approach: np.ndarray, friction: np.ndarray, 
 
 
 def compliant(
-    block: Block, truth: Truth, strikes: Strikes, motion: Motion, scatter: Scatter, curvature: np.ndarray
+    block: TrueBlock, truth: StrikeTruth, strikes: Strikes, motion: Motion, scatter: Scatter, curvature: np.ndarray
 ) -> None:
     """Hertz contact with the loss of Hunt and Crossley, a bristle under Coulomb's cap, the arm on a spring."""
     nose = _Nose(truth, strikes, scatter)
@@ -91,7 +94,7 @@ def compliant(
     contact = _Contact(block, truth, strikes, scatter, curvature)
     for step in range(round(_LONGEST_S / _COMPLIANT_STEP_S)):
         part = motion.take(going)
-        if step % _GROUND_EVERY == 0:
+        if step % _GROUND_EVERY == 0:  # ground friction hardly changes in 50 us, and is the dearest part
             part.force, torque[going] = block.friction(part, scatter.ground_friction[going])
         force, arm, pressed = contact.force(part, nose, going)
         turning = arm[:, 0] * force[:, 1] - arm[:, 1] * force[:, 0]
@@ -106,7 +109,7 @@ def compliant(
 class _Nose:
     """The striking block on an arm that tracks a commanded motion through a spring, and brakes once it touches."""
 
-    def __init__(self, truth: Truth, strikes: Strikes, scatter: Scatter) -> None:
+    def __init__(self, truth: StrikeTruth, strikes: Strikes, scatter: Scatter) -> None:
         self.mass = truth.arm_mass_kg * scatter.arm
         self.stiffness = truth.arm_stiffness_n_m
         self.damping = 2 * truth.arm_damping * np.sqrt(truth.arm_stiffness_n_m * truth.arm_mass_kg)
@@ -128,7 +131,9 @@ class _Nose:
 class _Contact:
     """Nose against the struck place, which is a circle of its curvature, or a plane."""
 
-    def __init__(self, block: Block, truth: Truth, strikes: Strikes, scatter: Scatter, curvature: np.ndarray) -> None:
+    def __init__(
+        self, block: TrueBlock, truth: StrikeTruth, strikes: Strikes, scatter: Scatter, curvature: np.ndarray
+    ) -> None:
         self._hit = truth.hit
         self._friction = truth.hit.friction * scatter.hit_friction
         self._loss = 1.5 * truth.hit.loss_s_m * scatter.loss

@@ -1,12 +1,12 @@
-"""What a motion capture system makes of strikes: noisy frames, velocities by a quadratic through the first of them."""
+"""Motion capture of strikes: noisy frames, velocities by a quadratic through the first of them."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from rsr.realities._strikes.body import REST_SPEED_M_S
-from rsr.scenarios.plane import rotated
-from rsr.scenarios.strike import Strikes
+from rsr.rotations import rotated
+from rsr.scenarios.built_in.strike import Strikes
 
 FRAME_S = 0.004
 _FITTED_FRAMES, _FEWEST_FRAMES = 15, 6
@@ -19,7 +19,7 @@ def measured_strikes(strikes: Strikes, curvature: np.ndarray, rng: np.random.Gen
     speed, shift, turn = rng.normal(size=(3, len(strikes)))
     shift = shift * _POINT_M
     tangent = np.column_stack([-strikes.normal[:, 1], strikes.normal[:, 0]])
-    # The normal is inward and tangent is to its left: going that way around a convex block, the normal turns clockwise.
+    # The normal is inward and tangent is to its left: that way around a convex block, it turns clockwise.
     bend = -shift * curvature
     normal, point = rotated(strikes.normal, bend), strikes.point_m + tangent * shift[:, None]
     angle = strikes.angle_rad + turn * _DIRECTION_RAD - bend
@@ -36,5 +36,5 @@ def fitted_velocities(poses: np.ndarray, rng: np.random.Generator) -> np.ndarray
 
 
 def resting(poses: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Where the block lies at last, [N, 3]."""
+    """Measure the last poses, [N, 3]."""
     return poses[-1] + rng.normal(size=poses[-1].shape) * NOISE

@@ -64,7 +64,7 @@ class Hit:
 
 
 @dataclass(frozen=True)
-class Truth:
+class StrikeTruth:
     """One stand-in: laws, what the block and the arm really weigh, and how much strikes differ from one another."""
 
     family: str
@@ -79,14 +79,14 @@ class Truth:
     scatter: float = 0.10
 
 
-def draw_truth(seed: int) -> Truth:
+def draw_truth(seed: int) -> StrikeTruth:
     """Draw one stand-in. Twelve seeds in a row go through both families, three materials and two surfaces."""
     rng = generator(seed, "strikes", "truth")
     family, material = FAMILIES[seed % 2], _MATERIALS[seed // 2 % 3]
     ground = _draw_ground(rng, _GROUND_FRICTION[_SURFACES[seed // 6 % 2]])
     hit = _draw_hit(rng, material)
     x_m, y_m = rng.normal(0, 0.0007, 2)
-    return Truth(
+    return StrikeTruth(
         family,
         ground,
         hit,

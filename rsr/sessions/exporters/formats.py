@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -10,10 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rsr.errors import ConfigError, WorkspaceError
-from rsr.sessions.checks import check_shapes
-from rsr.sessions.extras import library
+from rsr.errors import ConfigError, WorkspaceError, chosen, library
+from rsr.files import cannot_write
+from rsr.sessions.checks.problems import check_shapes
 from rsr.sessions.model import Session
+from rsr.sessions.storage import write_session
 
 Simulated = Sequence[Mapping[str, np.ndarray]]
 """For each episode what a simulator made of it: channel -> [T, W]."""
@@ -31,7 +33,7 @@ class _Exporter(NamedTuple):
 
 
 EXPORTERS: dict[str, _Exporter] = {
-    "lerobot": _Exporter("rsr.sessions.exporters.lerobot", "LeRobotDataset v3.0"),
+    "lerobot": _Exporter("rsr.sessions.exporters.formats", "LeRobotDataset v3.0"),
     "mcap": _Exporter("rsr.sessions.exporters.mcap_file", "MCAP with JSON channels", ("mcap",), "ros"),
     "rrd": _Exporter(
         "rsr.sessions.exporters.rerun_file", "a Rerun recording", ("rerun",), "rerun", takes_simulated=True
@@ -56,14 +58,7 @@ def export_session(session: Session, form: str, out: Path, simulated: Simulated 
     Example:
         >>> export_session(session, "mcap", Path("session.mcap"))  # doctest: +SKIP
     """
-    if form not in EXPORTERS:
-        raise ConfigError(
-            got=f"format '{form}'",
-            expected=f"one of {', '.join(EXPORTERS)}",
-            where="export",
-            next_step="Choose one of these.",
-        )
-    exporter, out = EXPORTERS[form], Path(out)
+    exporter, out = chosen(form, EXPORTERS, "format", "export"), Path(out)
     if simulated is not None and not exporter.takes_simulated:
         raise ConfigError(
             got=f"a simulation to show in format '{form}'",
@@ -85,7 +80,21 @@ def export_session(session: Session, form: str, out: Path, simulated: Simulated 
 
 
 def _module(exporter: _Exporter) -> ModuleType:
-    """Import what writes the format, once its libraries are known to be here."""
+    """Import what writes the format, once its libraries are installed."""
     for name in exporter.libraries:
         library(name, exporter.extra, f"to write {exporter.title}")
     return importlib.import_module(exporter.module)
+
+
+# LeRobotDataset v3.0: what our storage is on disk already, so exporting is storing under a name of one's own.
+
+
+def write(session: Session, out: Path, simulated: Simulated | None) -> None:
+    """Write the folder `out`; card and checksums come along, so that `read_session` reads it as well."""
+    del simulated
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.", suffix=".part") as folder:
+            write_session(Path(folder), session).rename(out)
+    except OSError as error:
+        raise cannot_write(out, error) from error

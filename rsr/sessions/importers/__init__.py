@@ -1,8 +1,9 @@
 """Recordings of others.
 
 A lab's own, in the formats that `formats.py` lists: they open as streams of numbers (`contract.py`), which
-`rsr.sessions.ingest` maps onto a scenario's channels. And sets that research groups publish, which become sessions with
-nothing filtered and their quirks on the card; each function takes the authors' folder, or one parquet table:
+`rsr.sessions.ingest.session` maps onto a scenario's channels. And sets that research groups publish, which become
+sessions with nothing filtered and their quirks on the card; each function takes the authors' folder, or one parquet
+table:
 
     session = read_contactnets(Path("tosses_processed"))
     session = read_double_pendulum(Path("sys_id/20230629"))

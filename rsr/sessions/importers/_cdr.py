@@ -23,6 +23,7 @@ _LONGEST = 512
 """Longer sequences are images, clouds and maps: no columns."""
 _MOST_LEAVES = 4096
 _DEEPEST = 16
+_MOST_VISITED = 10_000
 _LABELS = ("child_frame_id", "name", "joint_name", "id")
 _LISTS = ("name", "names", "joint_names")
 _HEADER = struct.Struct("<BB")
@@ -107,6 +108,7 @@ class _Walk:
         self.fixed = np.zeros(len(payload), bool)
         self.fixed[:4] = True
         self.stamp: int | None = None
+        self.visited = 0
 
     def layout(self) -> Layout:
         template = np.frombuffer(self.payload, np.uint8)[self.fixed]
@@ -114,6 +116,9 @@ class _Walk:
 
     def message(self, name: str, prefix: str, depth: int) -> dict[str, list[str]]:
         """Walk the fields of a message; returns its strings."""
+        self.visited += 1
+        if self.visited > _MOST_VISITED:  # arrays of arrays of empty messages take no bytes, and for ever
+            raise ValueError(f"more than {_MOST_VISITED} messages within one")
         if depth > _DEEPEST or name not in self.definitions:
             raise ValueError(f"no definition of {name}")
         if name.endswith("/Time") and name.startswith("builtin_interfaces"):

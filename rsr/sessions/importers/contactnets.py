@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rsr.sessions.importers._tables import columns, read_columns, unreadable
+from rsr.sessions.importers.recording import columns, read_columns, unreadable_table
 from rsr.sessions.model import Card, Channel, Episode, Session
 
 RATE_HZ = 148.0
@@ -34,6 +34,7 @@ _SAME_THROW_M = 1e-3
 """Heights of two tosses that differ less than this at every frame are one throw: the noise is 0.1 mm, and different
 throws differ by centimetres."""
 _WIDTH = 19
+_MOST_NUMBERS = 10_000_000
 
 
 def read_contactnets(source: Path, session: str = "contactnets") -> Session:
@@ -69,7 +70,7 @@ def _from_parquet(path: Path) -> Iterator[tuple[dict[str, np.ndarray], dict[str,
         rows = np.flatnonzero(table["toss_id"] == toss)
         rows = rows[np.argsort(table["frame"][rows], kind="stable")]
         if np.any(np.diff(table["frame"][rows]) != 1):
-            raise unreadable(path, f"missing frames in toss {toss:.0f}", "every frame of a toss")
+            raise unreadable_table(path, f"missing frames in toss {toss:.0f}", "every frame of a toss")
         values = {channel.name: columns(table, channel.columns, rows) for channel in CHANNELS}
         yield values, {"toss": f"{toss:.0f}", "physical_toss": f"{table['physical_toss'][rows[0]]:.0f}"}
 
@@ -77,7 +78,9 @@ def _from_parquet(path: Path) -> Iterator[tuple[dict[str, np.ndarray], dict[str,
 def _from_tensors(source: Path) -> Iterator[tuple[dict[str, np.ndarray], dict[str, str]]]:
     paths = [source] if source.suffix == ".pt" else [path for path in source.glob("*.pt") if path.stem.isdecimal()]
     if not paths:
-        raise unreadable(source, "no files 0.pt, 1.pt, ...", "the authors' data/tosses_processed, or a parquet file")
+        raise unreadable_table(
+            source, "no files 0.pt, 1.pt, ...", "the authors' data/tosses_processed, or a parquet file"
+        )
     earlier: list[tuple[str, np.ndarray]] = []
     for path in sorted(paths, key=lambda path: int(path.stem)):
         values = _toss(path)
@@ -90,9 +93,11 @@ def _toss(path: Path) -> dict[str, np.ndarray]:
 
     try:
         tensor = torch.load(path, map_location="cpu", weights_only=True)
+        if tensor.numel() > _MOST_NUMBERS:  # a tensor of stride 0 is as large as it says, and takes no bytes
+            raise ValueError(f"{tensor.numel()} numbers")
         rows = np.asarray(tensor, float).reshape(-1, _WIDTH)
     except Exception as error:  # torch raises errors of many kinds over a damaged file
-        raise unreadable(path, f"content that cannot be read ({error})", f"a tensor [1, T, {_WIDTH}]") from error
+        raise unreadable_table(path, f"content that cannot be read ({error})", f"a tensor [1, T, {_WIDTH}]") from error
     return {
         "cube_position": rows[:, 0:3] * HALF_WIDTH_M,
         "cube_orientation": rows[:, 3:7],

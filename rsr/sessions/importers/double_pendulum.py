@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rsr.sessions.importers._tables import columns, read_columns, unreadable
+from rsr.sessions.importers.recording import columns, read_columns, unreadable_table
 from rsr.sessions.model import Card, Channel, Episode, Session
 
 DT_S = 0.002
@@ -68,7 +68,7 @@ def _from_parquet(path: Path) -> Iterator[tuple[str, np.ndarray, dict[str, np.nd
 def _from_csv(source: Path) -> Iterator[tuple[str, np.ndarray, dict[str, np.ndarray]]]:
     paths = [source] if source.suffix == ".csv" else sorted(source.rglob("trajectory.csv"))
     if not paths:
-        raise unreadable(source, "no trajectory.csv", "folders of runs with trajectory.csv, or a parquet file")
+        raise unreadable_table(source, "no trajectory.csv", "folders of runs with trajectory.csv, or a parquet file")
     for path in paths:
         table = read_columns(path, ("time", *(name for channel in _PREFIX for name in _names(channel))))
         values = {name: columns(table, _names(name), slice(None)) for name in _PREFIX}

@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from rsr.errors import ConfigError, RsrError, SessionError
+from rsr.errors import RsrError, SessionError, chosen
 from rsr.sessions.importers import hdf5, lerobot, mcap_files, npz, pace, rosbag2, rsr_text, sage, table
-from rsr.sessions.importers.contract import Format, Recording, unreadable
+from rsr.sessions.importers.recording import Format, Recording, unreadable
 
 FORMATS: dict[str, Format] = {
     found.name: found
@@ -29,6 +29,7 @@ FORMATS: dict[str, Format] = {
 """Name -> format; the first that recognises a source is taken, so the particular come before the general."""
 
 _Found = TypeVar("_Found")
+_LEAVE_AWAY = "Choose one of these, or leave it away to have it guessed."
 
 
 def open_recording(path: Path, name: str | None = None) -> Recording:
@@ -43,13 +44,13 @@ def open_recording(path: Path, name: str | None = None) -> Recording:
         raise SessionError(
             got="no such file or folder", expected="a recording", where=str(path), next_step="Correct the path."
         )
-    chosen = _recognise(path) if name is None else _named(name)
-    recording = _safely(path, chosen, lambda: chosen.open(path))
+    found = _recognise(path) if name is None else chosen(name, FORMATS, "format", "--format", _LEAVE_AWAY)
+    recording = _safely(path, found, lambda: found.open(path))
     load = recording.load
-    return replace(recording, load=lambda part, wanted, clock: _safely(path, chosen, lambda: load(part, wanted, clock)))
+    return replace(recording, load=lambda part, wanted, clock: _safely(path, found, lambda: load(part, wanted, clock)))
 
 
-def _safely(path: Path, chosen: Format, read: Callable[[], _Found]) -> _Found:
+def _safely(path: Path, form: Format, read: Callable[[], _Found]) -> _Found:
     """Run a library over a file that may be damaged: whatever it raises is damage of that file."""
     try:
         return read()
@@ -57,7 +58,7 @@ def _safely(path: Path, chosen: Format, read: Callable[[], _Found]) -> _Found:
         raise
     except Exception as error:  # libraries raise errors of many kinds over a damaged file, MemoryError included
         what = str(error) or "no more is known"
-        raise unreadable(path, f"content that cannot be read ({type(error).__name__}: {what})", chosen.title) from error
+        raise unreadable(path, f"content that cannot be read ({type(error).__name__}: {what})", form.title) from error
 
 
 def _recognise(path: Path) -> Format:
@@ -70,14 +71,3 @@ def _recognise(path: Path) -> Format:
         where=str(path),
         next_step="Name the format with --format if you know it, or export the recording as CSV with a time column.",
     )
-
-
-def _named(name: str) -> Format:
-    if name not in FORMATS:
-        raise ConfigError(
-            got=f"format '{name}'",
-            expected=f"one of {', '.join(FORMATS)}",
-            where="--format",
-            next_step="Choose one of these, or leave it away to have it guessed.",
-        )
-    return FORMATS[name]

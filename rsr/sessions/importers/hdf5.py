@@ -6,15 +6,17 @@ Only what lies in the file itself is read: links to other files, external storag
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rsr.sessions.extras import library
-from rsr.sessions.importers.contract import (
+from rsr.errors import library
+from rsr.sessions.importers.recording import (
     HEAD_ROWS,
     Format,
     Recording,
@@ -29,7 +31,8 @@ from rsr.sessions.importers.contract import (
 
 _MAGIC = b"\x89HDF\r\n\x1a\n"
 _DEEPEST = 8
-_MOST_DATASETS = 10_000
+_MOST_ENTRIES, _MOST_AGAIN = 50_000, 1_000
+_LARGEST_CHUNK = 256 << 20
 _LAYOUT = "arrays [N] or [N, C] of numbers, in data/demo_0, data/demo_1, ... or at the top"
 
 
@@ -37,13 +40,14 @@ def open_hdf5(path: Path) -> Recording:
     """Open a file; each demonstration is a part, each array of numbers a stream."""
     h5py = library("h5py", "hdf5", "to read HDF5 files")
     damage: list[str] = []
+    budget = _Budget()
     with h5py.File(path, "r") as file:
         parts = _parts(h5py, file)
         streams: dict[str, Stream] = {}
         whole = []
         for part in parts:
             try:
-                found = dict(_arrays(h5py, file[part], damage))
+                found = dict(_arrays(h5py, file[part], damage, budget))
                 for name, dataset in found.items():
                     if name not in streams:
                         streams[name] = _stream(path, name, dataset)
@@ -51,13 +55,13 @@ def open_hdf5(path: Path) -> Recording:
                     whole.append(part)
             except (OSError, RuntimeError, ValueError, KeyError) as error:
                 damage.append(f"part {printable(part)} cannot be read: {printable(str(error), 200)}")
-        rate_hz, order = _rate_hz(file), _quaternion(h5py, file, streams)
+        rate_hz, order = _rate_hz(h5py, file), _quaternion(h5py, file, streams)
     if not streams:
         raise unreadable(path, f"no arrays of numbers{_more(damage)}", _LAYOUT)
 
     def load(part: str, wanted: Wanted, clock: str) -> dict[str, Samples]:
         with h5py.File(path, "r") as file:
-            arrays = dict(_arrays(h5py, file[part], []))
+            arrays = dict(_arrays(h5py, file[part], [], _Budget()))
             return {name: _samples(path, arrays[name], wanted[name]) for name in wanted if name in arrays}
 
     return Recording(
@@ -86,23 +90,50 @@ def _is_group(h5py: Any, group: Any, name: str) -> bool:
     return isinstance(group.get(name), h5py.Group)
 
 
-def _arrays(h5py: Any, group: Any, damage: list[str], prefix: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
+@dataclass
+class _Budget:
+    """How much of a file may still be looked at: hard links make circles, and many groups of one."""
+
+    left: int = _MOST_ENTRIES
+    again: int = _MOST_AGAIN
+    seen: set[int] = field(default_factory=set)
+
+    def spent(self, address: int) -> bool:
+        """Count an object; True where it is one too many."""
+        self.left -= 1
+        self.again -= address in self.seen
+        self.seen.add(address)
+        return self.left < 0 or self.again < 0
+
+
+def _arrays(
+    h5py: Any, group: Any, damage: list[str], budget: _Budget, prefix: str = "", depth: int = 0
+) -> Iterator[tuple[str, Any]]:
     """Yield the arrays of numbers below a group that can be streams."""
-    for count, name in enumerate(group):
-        if count >= _MOST_DATASETS:
-            damage.append(f"more than {_MOST_DATASETS} arrays in one group; the rest is left out")
-            return
+    for name in group:
         if group.get(name, getlink=True).__class__ is not h5py.HardLink:
             damage.append(f"{printable(prefix + name)} is a link to elsewhere: not followed")
             continue
         found = group[name]
+        if budget.spent(h5py.h5o.get_info(found.id).addr):
+            damage.append(
+                f"more than {_MOST_ENTRIES} groups and arrays, or {_MOST_AGAIN} links to them; the rest is left out"
+            )
+            return
         if isinstance(found, h5py.Group) and depth < _DEEPEST:
-            yield from _arrays(h5py, found, damage, f"{prefix}{name}/", depth + 1)
+            yield from _arrays(h5py, found, damage, budget, f"{prefix}{name}/", depth + 1)
         elif isinstance(found, h5py.Dataset):
             if found.external or found.is_virtual:
                 damage.append(f"{printable(prefix + name)} lies in other files: not followed")
+            elif _chunk_bytes(found) > _LARGEST_CHUNK:
+                damage.append(f"{printable(prefix + name)} has chunks of {_chunk_bytes(found)} bytes: left out")
             elif found.ndim in (1, 2) and found.dtype.kind in "iufb" and found.size:
                 yield prefix + name, found
+
+
+def _chunk_bytes(dataset: Any) -> int:
+    """Bytes that are unpacked at once, however few of them are asked for."""
+    return math.prod(dataset.chunks or ()) * dataset.dtype.itemsize
 
 
 def _stream(path: Path, name: str, dataset: Any) -> Stream:
@@ -122,8 +153,10 @@ def _samples(path: Path, dataset: Any, columns: tuple[str, ...]) -> Samples:
     return Samples(np.arange(len(values), dtype=float), values)
 
 
-def _environment(file: Any) -> dict[str, Any]:
-    """What both recorders write about their environment, as JSON."""
+def _environment(h5py: Any, file: Any) -> dict[str, Any]:
+    """Description of the environment that both recorders write, as JSON."""
+    if not _is_group(h5py, file, "data"):
+        return {}
     try:
         text = file["data"].attrs["env_args"]
         found = json.loads(text.decode() if isinstance(text, bytes) else str(text))
@@ -132,9 +165,9 @@ def _environment(file: Any) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _rate_hz(file: Any) -> float | None:
+def _rate_hz(h5py: Any, file: Any) -> float | None:
     """Rows a second: robomimic's `control_freq`, or Isaac Lab's `dt` and `decimation`."""
-    found = _environment(file)
+    found = _environment(h5py, file)
     try:
         if "sim_args" in found:
             rate_hz = 1.0 / (float(found["sim_args"]["dt"]) * float(found["sim_args"]["decimation"]))
@@ -149,7 +182,7 @@ def _quaternion(h5py: Any, file: Any, streams: dict[str, Stream]) -> str | None:
     """robosuite, under robomimic, writes xyzw; Isaac Lab, which records the state of each articulation, wxyz."""
     if any(name.startswith("states/articulation/") for name in streams):
         return "wxyz"
-    return "xyzw" if "env_kwargs" in _environment(file) else None
+    return "xyzw" if "env_kwargs" in _environment(h5py, file) else None
 
 
 def _more(damage: list[str]) -> str:

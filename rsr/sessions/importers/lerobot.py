@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rsr.files import sha256
+from rsr.outside import hash_bounded, inside, read_bounded, read_object, short
 from rsr.sessions._lerobot_v3 import CARD_FILE, CHECKSUM_FILE, decode_card, feature_name
-from rsr.sessions.importers.contract import (
+from rsr.sessions.importers.recording import (
     HEAD_ROWS,
     Format,
     Recording,
@@ -26,11 +24,12 @@ from rsr.sessions.importers.contract import (
     printable,
     unreadable,
 )
+from rsr.sessions.model import stretches
 
 _INFO = "meta/info.json"
 _VERSIONS = ("v2.0", "v2.1", "v3.0")
 _OWN = {"timestamp", "frame_index", "episode_index", "index", "task_index", "time_s", "next.done"}
-_LARGEST_INFO = 16 << 20
+_LARGEST_DATA = 1 << 40
 _ON_TIME = 0.1
 """Share of a frame that float32 stamps may miss the frame's number by; within it the number is the better stamp."""
 
@@ -80,21 +79,19 @@ def _check_sums(path: Path) -> None:
     """Sets that are our own sessions have checksums."""
     if not (path / CHECKSUM_FILE).is_file():
         return
-    for name, expected in json.loads((path / CHECKSUM_FILE).read_text())["files"].items():
-        if name.startswith("data/") and sha256(path / name) != expected:
+    for name, expected in read_object(inside(path, CHECKSUM_FILE))["files"].items():
+        if name.startswith("data/") and hash_bounded(inside(path, name), _LARGEST_DATA) != expected:
             raise unreadable(path / name, "bytes that do not match their checksum", "the file as it was written")
 
 
 def _info(path: Path) -> dict[str, Any]:
-    file = path / _INFO
-    if file.stat().st_size > _LARGEST_INFO:
-        raise unreadable(file, f"{file.stat().st_size} bytes", f"at most {_LARGEST_INFO}")
-    info = json.loads(file.read_text())
+    file = inside(path, _INFO)
+    info = read_object(file)
     version = info.get("codebase_version")
     if version not in _VERSIONS:
         raise unreadable(
             file,
-            f"LeRobotDataset {version}",
+            f"LeRobotDataset {short(version)}",
             f"one of {', '.join(_VERSIONS)}",
             "Convert it with LeRobot's own script (lerobot.datasets.v30.convert_dataset_v21_to_v30).",
         )
@@ -131,7 +128,7 @@ def _features(path: Path, info: dict[str, Any]) -> tuple[_Feature, ...]:
 def _units(path: Path) -> dict[str, str]:
     """Feature -> unit, where the set is one of our own sessions."""
     try:
-        _, channels, _ = decode_card((path / CARD_FILE).read_bytes())
+        _, channels, _ = decode_card(read_bounded(inside(path, CARD_FILE)))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
     return {feature_name(channel): channel.unit for channel in channels}
@@ -151,15 +148,9 @@ def _episodes(path: Path, damage: list[str]) -> dict[str, list[tuple[Path, int, 
         except (OSError, ValueError, KeyError, MemoryError, pa.ArrowException) as error:
             damage.append(f"{file.relative_to(path)} cannot be read: {printable(' '.join(str(error).split()), 150)}")
             continue
-        for start, stop in _runs(index):
-            places.setdefault(int(index[start]), []).append((file, start, stop))
+        for rows in stretches(np.diff(index) != 0) if len(index) else ():
+            places.setdefault(int(index[rows.start]), []).append((file, rows.start, rows.stop))
     return {str(index): places[index] for index in sorted(places)}
-
-
-def _runs(index: np.ndarray) -> Iterator[tuple[int, int]]:
-    if len(index):
-        edges = np.flatnonzero(np.diff(index)) + 1
-        yield from ((int(start), int(stop)) for start, stop in zip([0, *edges], [*edges, len(index)], strict=True))
 
 
 def _load(

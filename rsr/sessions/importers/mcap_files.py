@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import io
 import struct
-from collections.abc import Generator, Iterator
+import zlib
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from rsr.sessions.extras import library
-from rsr.sessions.importers._compression import LARGEST_RECORD, decompressed
-from rsr.sessions.importers._messages import Batch, Messages, Topic
-from rsr.sessions.importers._topics import open_topics
-from rsr.sessions.importers.contract import Format, Recording, printable, unreadable
+from rsr.errors import library
+from rsr.sessions.importers._topics import Batch, Messages, Topic, open_topics
+from rsr.sessions.importers.recording import Format, Recording, printable, unreadable
 
 MAGIC = b"\x89MCAP0\r\n"
 _HEAD_BYTES = 8 << 20
 _LOOSE_MESSAGES = 4096
+_UNFOLDED_BYTES, _UNFOLDED_TIMES = 64 << 20, 30
+"""A file may unfold to so many bytes, and so many times its size; recordings of robots unfold to three times."""
 _RECORD = struct.Struct("<BQ")
 _IN_CHUNK = struct.Struct("<BQHIQQ")
 """A record's opcode and length, and a message's channel, number and two stamps behind them."""
@@ -65,7 +66,7 @@ class McapFile:
 
     @property
     def _damage(self) -> tuple[type[Exception], ...]:
-        """What the library raises over a damaged file."""
+        """Errors that the library raises over a damaged file."""
         return (
             self._errors.McapError,
             struct.error,
@@ -120,10 +121,14 @@ class McapFile:
         """Yield the messages of each chunk; loose ones in bundles. Stops at the first record that cannot be read."""
         loose: dict[int, tuple[list[int], list[bytes]]] = {}
         count, size = 0, self._path.stat().st_size
+        room = _UNFOLDED_BYTES + _UNFOLDED_TIMES * size
         with self._path.open("rb") as stream:
             try:
                 for record in self._stream(stream, offset):
                     if isinstance(record, self._records.Chunk):
+                        room -= record.uncompressed_size
+                        if room < 0:
+                            raise ValueError("chunks that unfold to more than recordings do")
                         yield from self._opened(record, wanted, damage, schemas, channels)
                     elif (
                         isinstance(record, self._records.Message)
@@ -249,3 +254,43 @@ def _recognises(path: Path) -> bool:
 
 
 FORMAT = Format("mcap", "an MCAP file of ROS 2 or JSON messages", _recognises, open_mcap)
+
+
+# The chunks of MCAP files: decompressed within bounds, and compared with what they promise.
+
+LARGEST_RECORD = 256 << 20
+"""Bytes of one record or chunk; recorders write chunks of about a megabyte."""
+
+
+def decompressed(chunk: Any) -> bytes:
+    """A chunk's records. Its sizes are compared before and after, and its checksum where it has one."""
+    if chunk.uncompressed_size > LARGEST_RECORD:
+        raise ValueError(f"a chunk of {chunk.uncompressed_size} bytes")
+    openers: dict[str, Callable[[], bytes]] = {
+        "": lambda: chunk.data,
+        "zstd": lambda: _limited(
+            library("zstandard", "ros", "to read compressed MCAP files").ZstdDecompressor().stream_reader(chunk.data),
+            chunk,
+        ),
+        "lz4": lambda: _limited(
+            library("lz4.frame", "ros", "to read compressed MCAP files").LZ4FrameFile(io.BytesIO(chunk.data)), chunk
+        ),
+    }
+    if chunk.compression not in openers:
+        raise ValueError(f"compression {chunk.compression!r}")
+    try:
+        content = openers[chunk.compression]()
+    except (RuntimeError, OSError, EOFError) as error:
+        raise ValueError(str(error)) from error
+    except Exception as error:  # zstandard has an error class of its own, which is loaded only here
+        raise ValueError(f"{type(error).__name__}: {error}") from error
+    if len(content) != chunk.uncompressed_size:
+        raise ValueError(f"{len(content)} bytes where {chunk.uncompressed_size} are promised")
+    if chunk.uncompressed_crc and zlib.crc32(content) != chunk.uncompressed_crc:
+        raise ValueError("its checksum does not match")
+    return content
+
+
+def _limited(stream: Any, chunk: Any) -> bytes:
+    """Decompress no more than was promised: a small file can unfold to terabytes."""
+    return stream.read(chunk.uncompressed_size + 1)

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from rsr.sessions.importers.contract import (
+from rsr.sessions.importers.recording import (
     HEAD_ROWS,
+    MAX_COLUMNS,
     Format,
     Recording,
     Samples,
@@ -28,11 +29,13 @@ def open_npz(path: Path) -> Recording:
     streams, skipped = [], []
     damage = []
     with zipfile.ZipFile(path) as archive:
+        if len(archive.infolist()) > MAX_COLUMNS:
+            raise unreadable(path, f"{len(archive.infolist())} arrays", f"at most {MAX_COLUMNS}")
         for info in archive.infolist():
             name = info.filename.removesuffix(".npy")
             try:
                 shape = _shape(path, archive, info)
-                head = _array(path, archive, info)[:HEAD_ROWS] if shape is not None else None
+                head = _array(path, archive, info)[:HEAD_ROWS].copy() if shape is not None else None
             except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError) as error:
                 damage.append(f"array {printable(name)} cannot be read: {printable(str(error), 100)}")
                 continue

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rsr.sessions.importers.contract import (
+from rsr.sessions.importers.recording import (
     HEAD_ROWS,
     Format,
     Recording,

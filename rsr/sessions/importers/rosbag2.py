@@ -12,15 +12,16 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from rsr.sessions.importers._messages import Batch, Messages, Topic
-from rsr.sessions.importers._topics import open_topics
-from rsr.sessions.importers.contract import HEAD_ROWS, Format, Recording, printable, unreadable
+from rsr.sessions.importers._topics import Batch, Messages, Topic, open_topics
 from rsr.sessions.importers.mcap_files import McapFile
+from rsr.sessions.importers.recording import HEAD_ROWS, Format, Recording, printable, unreadable
 
 _MAGIC = b"SQLite format 3\x00"
 _HEADER_BYTES = 100
 _AT_ONCE = 4096
 _LARGEST_MESSAGE = 256 << 20
+_HELD_BYTES = 64 << 20
+_MOST_TOPICS = 10_000
 
 
 def open_bag(path: Path) -> Recording:
@@ -75,7 +76,7 @@ def _open(path: Path) -> sqlite3.Connection:
     if not header.startswith(_MAGIC) or len(header) < _HEADER_BYTES:
         raise unreadable(path, "no SQLite database", "a bag's .db3 file")
     connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
-    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_MESSAGE)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(1000, min(_LARGEST_MESSAGE, path.stat().st_size)))
     connection.text_factory = lambda content: content.decode(errors="replace")
     connection.execute("PRAGMA trusted_schema = OFF")
     page = int.from_bytes(header[16:18], "big")
@@ -85,10 +86,22 @@ def _open(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def _check_tables(path: Path, connection: sqlite3.Connection) -> None:
+    """Refuse what only looks like a bag's tables: a view is a program, and may give rows for ever."""
+    names = ("topics", "messages", "message_definitions")
+    query = "SELECT name, type, sql FROM sqlite_master WHERE lower(name) IN (?, ?, ?)"
+    for name, kind, sql in connection.execute(query, names):
+        words = str(sql).upper()
+        if kind != "table" or words.startswith("CREATE VIRTUAL") or "GENERATED" in words or " AS " in words:
+            raise unreadable(path, f"'{name}', which is computed ({kind})", "a bag's plain tables")
+
+
 def _topics(path: Path) -> list[Topic]:
     with closing(_open(path)) as connection:
         try:
-            rows = connection.execute("SELECT id, name, type, serialization_format FROM topics").fetchall()
+            _check_tables(path, connection)
+            found = connection.execute("SELECT id, name, type, serialization_format FROM topics")
+            rows = found.fetchmany(_MOST_TOPICS)
         except sqlite3.Error as error:
             raise unreadable(path, f"a table of topics that cannot be read ({error})", "a bag's .db3 file") from error
         try:
@@ -96,7 +109,7 @@ def _topics(path: Path) -> list[Topic]:
                 str(name): (str(dialect), str(text))
                 for name, dialect, text in connection.execute(
                     "SELECT topic_type, encoding, encoded_message_definition FROM message_definitions"
-                )
+                ).fetchmany(_MOST_TOPICS)
             }
         except sqlite3.Error:  # bags before ROS 2 Iron have no such table
             texts = {}
@@ -114,19 +127,24 @@ def _rows(path: Path, wanted: set[int], damage: list[str], most: int | None = No
         return
     only = ",".join(str(topic) for topic in wanted)
     query = f"SELECT topic_id, timestamp, data FROM messages WHERE topic_id IN ({only})"
-    count = 0
+    count = held = total = 0
+    size = path.stat().st_size
     batch: dict[int, tuple[list[int], list[bytes]]] = {}
     with closing(_open(path)) as connection:
         try:
+            _check_tables(path, connection)
             for topic, stamp, data in connection.execute(query if most is None else f"{query} LIMIT {most}"):
                 if topic in wanted and isinstance(stamp, int) and isinstance(data, bytes):
                     stamps, payloads = batch.setdefault(topic, ([], []))
                     stamps.append(stamp)
                     payloads.append(data)
+                    held, total = held + len(data), total + len(data)
                 count += 1
-                if count % _AT_ONCE == 0:
+                if total > size or count > size:  # pages that lead in a circle
+                    raise sqlite3.DatabaseError("more messages than the file has room for")
+                if count % _AT_ONCE == 0 or held > _HELD_BYTES:
                     yield batch
-                    batch = {}
+                    batch, held = {}, 0
         except (sqlite3.Error, OverflowError) as error:
             words = printable(str(error), 100)
             damage.append(f"{path.name} is damaged or cut after {count} messages ({words}): what comes before was kept")

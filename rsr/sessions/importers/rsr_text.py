@@ -6,11 +6,12 @@ until the joints have settled, 0.1 to 5 s, so that any rate is a stand-in. Comma
 
 from __future__ import annotations
 
+from array import array
 from pathlib import Path
 
 import numpy as np
 
-from rsr.sessions.importers.contract import (
+from rsr.sessions.importers.recording import (
     HEAD_ROWS,
     Format,
     Recording,
@@ -23,6 +24,7 @@ from rsr.sessions.importers.contract import (
 
 _XYZ = ("x", "y", "z")
 _JOINTS = tuple(f"joint{number}" for number in range(1, 7))
+_LONGEST_LINE = 1 << 16
 _Layout = dict[str, tuple[tuple[str, ...], str]]
 _CUBE: _Layout = {
     "joint_position": (_JOINTS, "rad"),
@@ -92,24 +94,24 @@ def open_rsr_text(path: Path) -> Recording:
 
 def _rows(path: Path, damage: list[str]) -> np.ndarray:
     """Rows [N, C] of a text file; a row of another length, or with a word in it, ends what is taken."""
-    rows: list[list[float]] = []
+    rows, width = array("d"), 0
     with path.open(encoding="ascii", errors="replace") as stream:
-        for number, line in enumerate(stream, 1):
+        for number, line in enumerate(iter(lambda: stream.readline(_LONGEST_LINE), ""), 1):
             if not line.strip():
                 continue
             try:
                 row = [float(cell) for cell in line.split(",")]
             except ValueError:
                 row = []
-            if not row or (rows and len(row) != len(rows[0])) or not np.isfinite(row).all():
+            if not row or len(row) != (width or len(row)) or not np.isfinite(row).all():
                 damage.append(f"{path.name}, line {number}: not a row like those before; nothing after it was taken")
                 break
-            rows.append(row)
-            if number % 4096 == 0:
-                check_size(path, len(rows), len(row))
+            width = len(row)
+            rows.extend(row)
+            check_size(path, len(rows) // width, width)
     if not rows:
         raise unreadable(path, "no row of numbers", "rows of numbers, separated by commas")
-    return np.array(rows)
+    return np.array(rows).reshape(-1, width)
 
 
 def _divided(values: np.ndarray, layout: _Layout) -> dict[str, np.ndarray]:

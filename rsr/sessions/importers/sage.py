@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import csv
 import json
+from array import array
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from rsr.sessions.importers.contract import (
+from rsr.sessions.importers.recording import (
     HEAD_ROWS,
     Format,
     Recording,
@@ -30,6 +31,7 @@ _FILES = {"control": "control.csv", "state_motor": "state_motor.csv"}
 _QUANTITIES = {"positions": ("position", "rad"), "velocities": ("velocity", "rad/s"), "torques": ("torque", "N m")}
 _SIMULATED = {"CONTROL", "STATE_MOTOR"}
 _TEXT_MOST = 1 << 20
+_MOST_WORDS = 1000
 
 
 @dataclass(frozen=True)
@@ -99,8 +101,8 @@ def _joints(path: Path) -> tuple[str, ...]:
 
 
 def _table(path: Path, joints: tuple[str, ...], damage: list[str]) -> _Table:
-    stamps: list[float] = []
-    rows: list[list[float]] = []
+    stamps = array("d")
+    rows, width = array("d"), 0
     quantities, simulated = None, False
     with path.open(newline="", errors="replace") as stream:
         for number, row in enumerate(csv.DictReader(stream), 2):
@@ -113,11 +115,13 @@ def _table(path: Path, joints: tuple[str, ...], damage: list[str]) -> _Table:
             present = tuple(name for name, values in lists.items() if values)
             quantities = quantities or present
             if not present or present != quantities or any(len(lists[name]) != len(joints) for name in present):
-                damage.append(f"{path.name}, row {number}: not like those before; left out")
+                if len(damage) < _MOST_WORDS:
+                    damage.append(f"{path.name}, row {number}: not like those before; left out")
                 continue
             stamps.append(stamp)
-            rows.append([value for name in present for value in lists[name]])
-            check_size(path, len(rows), len(rows[-1]))
+            rows.extend(value for name in present for value in lists[name])
+            width = len(present) * len(joints)
+            check_size(path, len(stamps), width)
     if not rows or not quantities:
         raise unreadable(
             path,
@@ -125,7 +129,7 @@ def _table(path: Path, joints: tuple[str, ...], damage: list[str]) -> _Table:
             "columns type, timestamp, positions[, velocities, torques]",
         )
     columns = {f"{_QUANTITIES[name][0]}.{joint}": _QUANTITIES[name][1] for name in quantities for joint in joints}
-    samples = Samples(np.array(stamps), np.array(rows, float))
+    samples = Samples(np.array(stamps), np.array(rows).reshape(-1, width))
     return _Table(tuple(columns), columns, samples, 1.0 if simulated else 1e-6)
 
 

@@ -1,4 +1,8 @@
-"""CSV and parquet: one table a file, read block by block. Columns that hold no numbers are left out."""
+"""CSV and parquet: one table a file, read block by block. Columns that hold no numbers are left out.
+
+Stamps of parquet (`timestamp`, in whatever unit) become nanoseconds since 1970, like the int64 that others write. As
+float64 they are exact to 256 ns.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from rsr.sessions.importers.contract import (
+from rsr.sessions.importers.recording import (
     HEAD_ROWS,
     Format,
     Recording,
@@ -45,7 +49,8 @@ def open_table(path: Path) -> Recording:
         values = _read(places[part], tuple(wanted[TABLE]), damage=damage)
         return {TABLE: Samples(np.arange(len(values), dtype=float), values)}
 
-    stream = Stream(TABLE, kept, Samples(np.arange(len(first), dtype=float), first))
+    units = {name: "ns" for name in _stamps(files[0]) if name in kept}
+    stream = Stream(TABLE, kept, Samples(np.arange(len(first), dtype=float), first), units=units)
     return Recording(files[0].suffix[1:].lower(), path, tuple(places), (stream,), load, damage=damage)
 
 
@@ -69,7 +74,10 @@ def _columns(path: Path) -> tuple[str, ...]:
     if path.suffix.lower() == ".parquet":
         file = pq.ParquetFile(path)
         check_size(path, file.metadata.num_rows, file.metadata.num_columns)
-        return tuple(name for name in file.schema_arrow.names if _is_number(file.schema_arrow.field(name).type))
+        names = [field.name for field in file.schema_arrow if _is_number(field.type) or _is_stamp(field.type)]
+        if len(set(names)) < len(names):
+            raise unreadable(path, f"columns {listed(names)}", "each name once")
+        return tuple(names)
     with _csv(path, Counter()) as reader:
         columns = tuple(name.strip() for name in reader.schema.names)
     if len(set(columns)) < len(columns):
@@ -83,6 +91,13 @@ def _columns(path: Path) -> tuple[str, ...]:
         )
     check_size(path, 0, len(columns))
     return columns
+
+
+def _stamps(path: Path) -> list[str]:
+    """Columns that the file itself declares to be stamps."""
+    if path.suffix.lower() != ".parquet":
+        return []
+    return [field.name for field in pq.ParquetFile(path).schema_arrow if _is_stamp(field.type)]
 
 
 def _read(path: Path, columns: tuple[str, ...], most: int | None = None, damage: list[str] | None = None) -> np.ndarray:
@@ -140,6 +155,7 @@ def _csv(path: Path, lost: Counter[str]) -> pyarrow.csv.CSVStreamingReader:
     with path.open("rb") as stream:
         names = stream.read(1 << 20).partition(b"\n")[0].decode("utf-8-sig", errors="replace").strip("\r\n")
     delimiter = max(",;\t", key=names.count)
+    check_size(path, 0, names.count(delimiter))
     columns = [name.strip().strip('"') for name in names.split(delimiter)]
 
     def unfit(row: pyarrow.csv.InvalidRow) -> str:
@@ -163,7 +179,11 @@ def _numbers(column: pa.Array) -> np.ndarray:
             column = trimmed.cast(pa.float64())
         except pa.ArrowInvalid:
             return np.array([float(cell) if _is_float(cell) else np.nan for cell in column.to_pylist()])
-    return column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    if _is_stamp(column.type):
+        kind = pa.duration("ns") if pa.types.is_duration(column.type) else pa.timestamp("ns", column.type.tz)
+        column = column.cast(kind, safe=False).cast(pa.int64())
+    # Unsafe, because nanoseconds since 1970 are beyond the whole numbers that float64 tells apart: 256 ns are lost.
+    return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
 
 
 def _is_float(text: str | bytes | None) -> bool:
@@ -176,6 +196,10 @@ def _is_float(text: str | bytes | None) -> bool:
 
 def _is_number(kind: pa.DataType) -> bool:
     return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
+
+
+def _is_stamp(kind: pa.DataType) -> bool:
+    return pa.types.is_timestamp(kind) or pa.types.is_duration(kind)
 
 
 def _recognises(suffix: str, path: Path) -> bool:

@@ -9,8 +9,8 @@ from rsr.simulators.mjx._flags import cache_folder, prepare_jax
 
 prepare_jax()
 
-from rsr.simulators.mjx.converged import converged  # noqa: E402
 from rsr.simulators.mjx.health import GradientHealth, check_gradients  # noqa: E402
+from rsr.simulators.mjx.implicit import converged  # noqa: E402
 from rsr.simulators.mjx.parity import Parity, check_parity  # noqa: E402
 from rsr.simulators.mjx.simulator import MjxSimulator  # noqa: E402
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from rsr.files import read_arrays
@@ -25,7 +26,9 @@ def replay(path: Path) -> Table:
     states, derivatives = simulator.sensitivities(start, actions, params)
     with MujocoSimulator(scenario) as c_simulator:
         expected = c_simulator.rollout(start, actions, params)
-    table = Table("control step", "largest |state| MJX", "largest |state| C", "largest |derivative|", title=str(path))
+    table = Table(
+        "control step", "largest |state| MJX", "largest |state| C", "largest |derivative|", title=escape(str(path))
+    )
     for row in range(states.shape[1]):
         figures = (states[0, row], expected[0, row], derivatives[0, row])
         table.add_row(str(row), *(f"{np.abs(figure).max():.4g}" for figure in figures))

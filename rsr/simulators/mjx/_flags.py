@@ -1,4 +1,4 @@
-"""What must be settled before JAX starts: XLA's flags, 64-bit numbers, and where compiled programs are kept."""
+"""Settings to make before JAX starts: XLA's flags, float64, and the folder of compiled programs."""
 
 from __future__ import annotations
 

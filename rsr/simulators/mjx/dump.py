@@ -1,4 +1,4 @@
-"""The first NaN of a simulation: what went in, on disk, and the command that plays it again."""
+"""The first NaN of a simulation: its inputs on disk, and the command that replays it."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ def dump_first_bad(
         bad |= ~np.isfinite(derivatives).all(axis=(2, 3))
     if not bad.any():
         return None
+    # The earliest row over all windows: NaN spreads, and later ones are consequences.
     places = np.argwhere(bad)
     window, row = (int(index) for index in places[places[:, 1].argmin()])
     first = max(0, row - ROWS)
@@ -49,6 +50,7 @@ def dump_first_bad(
         {
             "scenario": np.array(_name(scenario)),
             "states": trajectory[window, first : row + 1],
+            # From row `first` on, with the history before it: actions begin H rows before the first state.
             "actions": actions[window, first : max(row, first + 1) + scenario.history_steps],
             "params": values,
         },
@@ -65,7 +67,7 @@ def dump_first_bad(
 
 
 def _name(scenario: Scenario) -> str:
-    """What `load_scenario` takes: a built-in name or the path of a YAML file."""
+    """Name the scenario as `load_scenario` takes it: built-in name or path of a YAML file."""
     if scenario.name in built_in_scenarios():
         return scenario.name
-    return str(scenario.mjcf.parent / "scenario.yaml")
+    return str(scenario.folder / "scenario.yaml")

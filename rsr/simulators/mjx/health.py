@@ -6,22 +6,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rsr.simulators.mjx.converged import converged
+from rsr.simulators.mjx.implicit import converged
 from rsr.simulators.mjx.simulator import MjxSimulator
 from rsr.simulators.mujoco import MujocoSimulator
 
 STEPS = (1e-4, 1e-5, 1e-6)
 """Difference steps, unconstrained coordinates. Long ones step over the kinks of contact, short ones measure rounding:
 of each derivative the one is taken at which two neighbouring steps agree best."""
-_UNSTEADY = 3.0
-"""A deviation of up to so many times the disagreement of two difference steps says nothing about the derivative."""
+_INCONCLUSIVE = 3.0
+"""A deviation of up to so many times the disagreement of two difference steps is no evidence against it."""
 _NEGLIGIBLE = 1e-6
 """Share of the largest parameter's sensitivity below which one counts as none."""
 
 
 @dataclass(frozen=True)
 class GradientHealth:
-    """How far sensitivities are from differences, a figure a parameter.
+    """Deviation of sensitivities from differences, for each parameter.
 
     Args:
         relative_error: name -> length of the deviation relative to the differences' length.
@@ -29,6 +29,7 @@ class GradientHealth:
         difference_error: name -> how far two difference steps disagree, relative: no agreement can be better.
         not_finite: how many derivatives are NaN or infinite.
         tolerance: relative error that counts as healthy.
+        insensitive: parameters on which nothing in these windows depends: there is nothing to compare.
     """
 
     relative_error: dict[str, float]
@@ -36,37 +37,44 @@ class GradientHealth:
     difference_error: dict[str, float]
     not_finite: int
     tolerance: float
+    insensitive: tuple[str, ...] = ()
 
     @property
-    def untold(self) -> tuple[str, ...]:
-        """Parameters that deviate by more than the tolerance, but no more than differences of two steps do."""
+    def inconclusive(self) -> tuple[str, ...]:
+        """Parameters that deviate by more than the tolerance, but no more than two difference steps disagree."""
         return tuple(
             name
             for name, error in self.relative_error.items()
-            if self.tolerance < error <= _UNSTEADY * self.difference_error[name]
+            if name not in self.insensitive and self.tolerance < error <= _INCONCLUSIVE * self.difference_error[name]
         )
 
     @property
-    def worst(self) -> str:
-        """The parameter whose sensitivities deviate most, of those that differences can tell, if there are any."""
-        told = [name for name in self.relative_error if name not in self.untold]
-        return max(told or self.relative_error, key=lambda name: self.relative_error[name])
+    def worst(self) -> str | None:
+        """The parameter with the largest deviation, of those with conclusive differences; None if there is none."""
+        conclusive = [name for name in self.relative_error if name not in (*self.inconclusive, *self.insensitive)]
+        return max(conclusive or self.inconclusive, key=lambda name: self.relative_error[name], default=None)
 
     @property
     def healthy(self) -> bool:
         """All finite, and deviations explained by the tolerance or by the differences' own error."""
         return self.not_finite == 0 and all(
-            error <= max(self.tolerance, _UNSTEADY * self.difference_error[name])
+            error <= max(self.tolerance, _INCONCLUSIVE * self.difference_error[name])
             for name, error in self.relative_error.items()
+            if name not in self.insensitive
         )
 
     def __str__(self) -> str:
-        sound = "healthy where differences can tell" if self.untold else "healthy"
-        verdict = sound if self.healthy else "NOT healthy"
-        error, cosine = self.relative_error[self.worst], self.cosine[self.worst]
-        said = f"gradients {verdict}: worst {self.worst}, relative error {error:.1e}, cosine {cosine:.6f}"
-        unsteady = ", ".join(f"{name} ({self.difference_error[name]:.0e})" for name in self.untold)
-        return f"{said}; unchecked, because differences of two steps disagree: {unsteady}" if unsteady else said
+        healthy = "healthy where differences are conclusive" if self.inconclusive else "healthy"
+        verdict = healthy if self.healthy else "NOT healthy"
+        worst = self.worst
+        said = f"gradients {verdict}"
+        if worst is not None:
+            said += f": worst {worst}, relative error {self.relative_error[worst]:.1e}, cosine {self.cosine[worst]:.6f}"
+        unchecked = ", ".join(f"{name} ({self.difference_error[name]:.0e})" for name in self.inconclusive)
+        if unchecked:
+            said += f"; unchecked, because differences of two steps disagree: {unchecked}"
+        nothing = f"; nothing in these windows depends on {', '.join(self.insensitive)}"
+        return said + (nothing if self.insensitive else "")
 
 
 def check_gradients(
@@ -85,13 +93,14 @@ def check_gradients(
         params: [P]; moved inside the bounds by a difference step where they touch them.
     """
     space = simulator.scenario.space
+    # Differences are two-sided, so both points must lie inside the bounds.
     margin = 2.0 * max(STEPS)
     lower, upper = space.to_coordinates(space.lower) + margin, space.to_coordinates(space.upper) - margin
     point = np.clip(space.to_coordinates(params), lower, upper)
     _, exact = simulator.sensitivities(states, actions, space.to_values(point))
     with MujocoSimulator(converged(simulator.scenario), threads) as reference:
         quotients = _central_differences(reference, states, actions, point)
-    differences, disagreement = _steadiest(quotients)
+    differences, disagreement = _most_consistent(quotients)
     exact = np.moveaxis(exact, -1, 1).reshape(differences.shape)
     return _compare(space.names, exact, differences, disagreement, tolerance)
 
@@ -111,8 +120,9 @@ def _central_differences(
     return np.swapaxes(quotients, 1, 2)
 
 
-def _steadiest(quotients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of each window and parameter the quotient that the next shorter step confirms best, and how well: [B, P]."""
+def _most_consistent(quotients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Pick for each window and parameter the quotient that the next shorter step confirms best, and how well [B, P]."""
+    # Truncation error falls with the step, rounding error grows: where neighbours agree best, both are small.
     apart = np.linalg.norm(quotients[:-1] - quotients[1:], axis=-1)
     best = apart.argmin(axis=0)
     chosen = np.take_along_axis(quotients, best[None, ..., None], axis=0)[0]
@@ -132,7 +142,11 @@ def _compare(
     def length(values: np.ndarray) -> np.ndarray:
         return np.sqrt(np.square(values).sum(axis=(0, 2)))
 
-    size = np.maximum(length(differences), _NEGLIGIBLE * length(differences).max() + 1e-300)
+    # Relative to the parameter's own sensitivity; a parameter without any would divide by zero.
+    least = _NEGLIGIBLE * length(differences).max() + 1e-300
+    size = np.maximum(length(differences), least)
+    # A wrong derivative where differences see nothing is an error; none on both sides is nothing to compare.
+    insensitive = (length(differences) <= least) & (length(finite) <= least)
     product = (finite * differences).sum(axis=(0, 2))
     cosine = product / np.maximum(length(finite) * length(differences), 1e-300)
 
@@ -145,4 +159,5 @@ def _compare(
         difference_error=named(length(disagreement[..., None]) / size),
         not_finite=int((~np.isfinite(exact)).sum()),
         tolerance=tolerance,
+        insensitive=tuple(name for name, each in zip(names, insensitive, strict=True) if each),
     )

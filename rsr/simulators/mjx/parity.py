@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 from mujoco.mjx._src import collision_driver as _collision
 
-from rsr.simulators.mjx.converged import converged
+from rsr.simulators.mjx.implicit import converged
 from rsr.simulators.mjx.simulator import MjxSimulator
 from rsr.simulators.mujoco import MujocoSimulator
 
@@ -29,7 +29,7 @@ class Parity:
     Args:
         velocity_error: pair of geometry names, or "free motion" -> largest difference (m/s or rad/s) in states where
             they touch.
-        unchecked: pairs that no random state brought into touch.
+        unchecked: pairs that no random state brought into contact.
         tolerance: difference that counts as equal.
     """
 
@@ -39,7 +39,7 @@ class Parity:
 
     @property
     def worst(self) -> str:
-        """Where the simulators differ most."""
+        """Pair at which the simulators differ most."""
         return max(self.velocity_error, key=lambda pair: self.velocity_error[pair])
 
     @property
@@ -60,6 +60,7 @@ def check_parity(
     model = simulator.scenario.model(simulator.scenario.space.nominal)
     pairs = {_name(model, (first, second)): (first, second) for first, second, _ in _collision.geom_pairs(model)}
     free = [np.concatenate([_random_position(model, rng), 0.1 * rng.normal(size=model.nv)]) for _ in range(count)]
+    # Without contact first: a difference there is in the smooth dynamics, and would show in every pair.
     states = {FREE_MOTION: np.array(free)}
     states |= {name: touching_states(model, pair, rng, count) for name, pair in pairs.items()}
     with MujocoSimulator(converged(simulator.scenario), threads) as reference:
@@ -70,11 +71,13 @@ def check_parity(
 def _velocity_error(simulator: MjxSimulator, reference: MujocoSimulator, states: np.ndarray) -> float:
     """Largest difference of velocities after one control step from states [N, nq + nv]."""
     scenario, model = simulator.scenario, simulator.scenario.base_model
-    actions = np.repeat(_holding(model, states)[:, None], scenario.history_steps + 1, axis=1)
+    actions = np.repeat(_holding_commands(model, states)[:, None], scenario.history_steps + 1, axis=1)
+    rest = np.zeros((len(states), scenario.state_size - states.shape[1]))  # activations and readings
+    states = np.concatenate([states, rest], axis=1)
     expected = reference.rollout(states, actions, scenario.space.nominal)
-    # The program of the sensitivities gives states too, and will be needed anyway.
+    # The compiled program of the sensitivities returns states too, and a fit needs it anyway: no second compilation.
     got, _ = simulator.sensitivities(states, actions, scenario.space.nominal)
-    return float(np.abs((got - expected)[:, 1, model.nq :]).max())
+    return float(np.abs((got - expected)[:, 1, model.nq : model.nq + model.nv]).max())
 
 
 def touching_states(model: mujoco.MjModel, pair: Pair, rng: np.random.Generator, count: int) -> np.ndarray:
@@ -83,9 +86,10 @@ def touching_states(model: mujoco.MjModel, pair: Pair, rng: np.random.Generator,
     for _ in range(_TRIES * count):
         data.qpos = _random_position(model, rng)
         mujoco.mj_kinematics(model, data)
-        _bring_together(model, data, pair, rng)
+        _move_into_contact(model, data, pair, rng)
         mujoco.mj_kinematics(model, data)
         mujoco.mj_collision(model, data)
+        # Deep overlaps make forces so large that rounding differences of the solvers exceed the tolerance.
         depths = {tuple(sorted(contact.geom)): -contact.dist for contact in data.contact}
         if depths.get(tuple(sorted(pair)), -1.0) > 0 and max(depths.values()) < _TOO_DEEP_M:
             states.append(np.concatenate([data.qpos, 0.1 * rng.normal(size=model.nv)]))
@@ -109,14 +113,15 @@ def _random_position(model: mujoco.MjModel, rng: np.random.Generator) -> np.ndar
     return qpos
 
 
-def _bring_together(model: mujoco.MjModel, data: mujoco.MjData, pair: Pair, rng: np.random.Generator) -> None:
-    """Where one of the two belongs to a free body, shift that body until both just overlap."""
+def _move_into_contact(model: mujoco.MjModel, data: mujoco.MjData, pair: Pair, rng: np.random.Generator) -> None:
+    """Shift a free body, if one of the two belongs to one, until both just overlap."""
     for geom, sign in ((pair[1], 1.0), (pair[0], -1.0)):
         joint = model.body_jntadr[model.geom_bodyid[geom]]
         if joint < 0 or model.jnt_type[joint] != mujoco.mjtJoint.mjJNT_FREE:
             continue
         segment = np.zeros(6)
         distance = mujoco.mj_geomDistance(model, data, *pair, 10.0, segment)
+        # The segment joins the nearest points, from the first geometry to the second.
         away = segment[3:] - segment[:3]
         if distance > 1e-6:
             overlap = rng.uniform(0.1, 1.0) * DEPTH_M
@@ -125,10 +130,11 @@ def _bring_together(model: mujoco.MjModel, data: mujoco.MjData, pair: Pair, rng:
         return
 
 
-def _holding(model: mujoco.MjModel, states: np.ndarray) -> np.ndarray:
+def _holding_commands(model: mujoco.MjModel, states: np.ndarray) -> np.ndarray:
     """Commands [N, nu] with which position servos of joints hold still, and other actuators do nothing."""
     commands = np.zeros((len(states), model.nu))
     for actuator in range(model.nu):
+        # MuJoCo's <position>: gain kp on the command, bias -kp on the position.
         servo = model.actuator_biasprm[actuator, 1] == -model.actuator_gainprm[actuator, 0]
         if servo and model.actuator_trntype[actuator] == mujoco.mjtTrn.mjTRN_JOINT:
             commands[:, actuator] = states[:, model.jnt_qposadr[model.actuator_trnid[actuator, 0]]]

@@ -22,7 +22,7 @@ from rsr.scenarios import Scenario
 from rsr.simulators.mjx._flags import cache_folder
 
 _PACKAGES = ("jax", "jaxlib", "mujoco", "mujoco-mjx")
-_TRACED = ("collisions", "constants", "delay", "gyroscopic", "implicit", "inject", "simulator", "writers")
+_TRACED = ("corrections", "implicit", "parameters", "simulator")
 """Modules of this folder whose code becomes part of a program; a change of the others leaves programs valid."""
 
 
@@ -37,6 +37,7 @@ def program(name: str, function: Callable, shapes: tuple[tuple[int, ...], ...], 
     if path.is_file():
         exported = export.deserialize(bytearray(path.read_bytes()))
     else:
+        # Shapes are fixed: XLA compiles for one batch size, and callers pad to it.
         exported = export.export(jax.jit(function))(*arguments)
         write_bytes(path, bytes(exported.serialize()))
     return jax.jit(exported.call).lower(*arguments).compile()
@@ -44,6 +45,7 @@ def program(name: str, function: Callable, shapes: tuple[tuple[int, ...], ...], 
 
 def fingerprint(scenario: Scenario, *more: object) -> str:
     """Hash what a scenario's programs depend on: its model, its parameters, our code, and the versions of others'."""
+    # The compiled model as bytes: any change of the MJCF or its meshes changes the hash.
     model = np.zeros(mujoco.mj_sizeModel(scenario.base_model), np.uint8)
     mujoco.mj_saveModel(scenario.base_model, None, model)
     transforms = [(parameter.scale, parameter.unit_step) for parameter in scenario.space]

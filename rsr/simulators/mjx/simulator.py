@@ -1,4 +1,4 @@
-"""MuJoCo MJX behind the `Simulator` contract: trajectories, and their derivatives with respect to the parameters."""
+"""The control delay's weights (`rsr.simulators.mujoco`) in JAX: differentiable in the delay."""
 
 from __future__ import annotations
 
@@ -12,10 +12,30 @@ import jax.numpy as jnp
 import numpy as np
 
 from rsr.scenarios import Scenario
-from rsr.simulators.mjx.delay import delay_weights
+from rsr.scenarios.activations import shares_kept, steady_activations, time_constants_s
 from rsr.simulators.mjx.dump import dump_first_bad
-from rsr.simulators.mjx.inject import Injector
+from rsr.simulators.mjx.parameters import Injector
 from rsr.simulators.mjx.programs import fingerprint, program
+
+
+def delay_weights(delay_s: jax.Array, control_dt_s: float, substeps: int, history: int) -> jax.Array:
+    """Weights [substeps, history + 1], equal to `rsr.simulators.mujoco.delay_weights`.
+
+    They are piecewise linear in the delay. Where two pieces meet (at no delay, above all, where estimates start) the
+    derivative is the one towards longer delays.
+    """
+    edges = jnp.arange(substeps + 1) / substeps - delay_s / control_dt_s
+    columns = []
+    for age in range(history + 1):
+        # The command sent `age` steps ago was in force over [-age, -age + 1) control steps from now.
+        low, high = float(-age), float(1 - age)
+        inside = jnp.where(edges > high, high, jnp.where(edges > low, edges, low))
+        columns.append((inside[1:] - inside[:-1]) * substeps)
+    weights = jnp.stack(columns, axis=1)
+    return weights.at[:, history].add(1.0 - weights.sum(axis=1))
+
+
+# MuJoCo MJX behind the `Simulator` contract: trajectories, and their derivatives with respect to the parameters.
 
 BATCH = 16
 """Windows in one compiled call: more are chunked, fewer are padded, so that one program serves any number."""
@@ -57,12 +77,13 @@ class MjxSimulator:
             states, actions, params: as in `rollout`.
 
         Returns:
-            States [B, T + 1, nq + nv] and their derivatives [B, T + 1, nq + nv, P]. For a log-scaled parameter a
+            States [B, T + 1, n] and their derivatives [B, T + 1, n, P]. For a log-scaled parameter a
             derivative is with respect to log(value), for a linear one to value / unit_step (`ParameterSpace`).
         """
         space = self.scenario.space
         shape = (len(states), self._steps(actions) + 1, self.scenario.state_size)
         trajectory, derivatives = np.zeros(shape), np.zeros((*shape, len(space)))
+        # Keeps clear of clamps at the bounds, see `_INSIDE`.
         margin = _INSIDE * (space.upper - space.lower)
 
         def differentiate(rows: np.ndarray, values: np.ndarray) -> None:
@@ -82,6 +103,7 @@ class MjxSimulator:
         """Call work(rows, values) for every chunk of windows that share their parameters."""
         params = np.broadcast_to(np.atleast_2d(params), (len(states), len(self.scenario.space)))
         unique, which = np.unique(params, axis=0, return_inverse=True)
+        # A program takes one parameter vector for its whole batch, so chunks do not mix parameters.
         chunks = []
         for index, values in enumerate(unique):
             self.scenario.space.check(values)
@@ -97,6 +119,8 @@ class MjxSimulator:
         state, warm = jnp.asarray(states[padded]), jnp.zeros((BATCH, self.scenario.base_model.nv))
         into[rows, 0] = states[rows]
         coordinates = self.scenario.space.to_coordinates(values)
+        if self.scenario.settling_steps:
+            state, _ = self._begin(coordinates, state, actions[padded][:, : self.scenario.history_steps])
         for time, commands in enumerate(self._commands_in_force(actions[padded])):
             state, warm = self._advance(coordinates, state, warm, commands)
             into[rows, time + 1] = np.asarray(state)[: len(rows)]
@@ -110,20 +134,25 @@ class MjxSimulator:
         into: np.ndarray,
         derivatives_into: np.ndarray,
     ) -> None:
+        # Padding repeats rows of the chunk; their results are cut off below.
         padded, size = np.resize(rows, BATCH), len(coordinates)
         state, warm = jnp.asarray(states[padded]), jnp.zeros((BATCH, self.scenario.base_model.nv))
+        # Of the initial state only activations depend on the parameters (sensor delays are added by the loss).
         tangents = jnp.zeros((BATCH, size, self.scenario.state_size))
         into[rows, 0] = states[rows]
+        if self.scenario.settling_steps:
+            state, tangents = self._begin(coordinates, state, actions[padded][:, : self.scenario.history_steps])
         for time, commands in enumerate(self._commands_in_force(actions[padded])):
             state, warm, tangents = self._advance_tangents(coordinates, state, warm, commands, tangents)
             into[rows, time + 1] = np.asarray(state)[: len(rows)]
             derivatives_into[rows, time + 1] = np.swapaxes(np.asarray(tangents)[: len(rows)], 1, 2)
 
     def _commands_in_force(self, actions: np.ndarray) -> list[np.ndarray]:
-        """For each control step the commands [B, H + 1, nu] that may rule it, newest first."""
-        ages = self.scenario.history_steps + 1
+        """For each control step the commands [B, delay_steps + 1, nu] that may rule it, newest first."""
+        ages, oldest = self.scenario.delay_steps + 1, self.scenario.settling_steps
         return [
-            np.ascontiguousarray(actions[:, first : first + ages][:, ::-1]) for first in range(self._steps(actions))
+            np.ascontiguousarray(actions[:, oldest + step : oldest + step + ages][:, ::-1])
+            for step in range(self._steps(actions))
         ]
 
     @cached_property
@@ -132,10 +161,44 @@ class MjxSimulator:
         return self._program("advance", jax.vmap(self._control_step, in_axes=(None, 0, 0, 0)), ())
 
     @cached_property
+    def _begin(self) -> Callable:
+        """(coordinates [P], states [BATCH, n], commands before [BATCH, H, nu]) -> states with activations, tangents."""
+        scenario = self.scenario
+        place = slice(scenario.base_model.nq + scenario.base_model.nv, scenario.physics_size)
+
+        def one(coordinates, state, before):
+            def begun(coordinates):
+                return state.at[place].set(self._activations(self._injector.values(coordinates), before))
+
+            # Forward mode, as in `_advance_tangents`: one direction a parameter.
+            along = jax.vmap(lambda direction: jax.jvp(begun, (coordinates,), (direction,))[1])
+            return begun(coordinates), along(jnp.eye(len(scenario.space)))
+
+        shapes = (
+            (len(scenario.space),),
+            (BATCH, scenario.state_size),
+            (BATCH, scenario.history_steps, scenario.base_model.nu),
+        )
+        function = jax.vmap(one, in_axes=(None, 0, 0))
+        return program(f"{scenario.name}-begin", function, shapes, fingerprint(scenario, BATCH))
+
+    def _activations(self, values: jax.Array, before: jax.Array) -> jax.Array:
+        """Activations [na] that the commands [H, nu] before a window leave; see `rsr.scenarios.activations`."""
+        base, ages = self.scenario.base_model, self.scenario.delay_steps + 1
+        padded = jnp.concatenate([jnp.repeat(before[:1], ages - 1, axis=0), before])
+        weights = self._delay_weights(values)
+        stacked = jnp.stack([padded[ages - 1 - age : len(padded) - age] for age in range(ages)], axis=1)
+        controls = jnp.einsum("sa,tan->tsn", weights, stacked).reshape(-1, base.nu)
+        steady = steady_activations(base, controls, jnp)
+        kept = shares_kept(base, time_constants_s(self._injector.model(values), jnp), jnp)
+        return jax.lax.scan(lambda act, goal: (goal + kept * (act - goal), None), steady[0], steady[1:])[0]
+
+    @cached_property
     def _advance_tangents(self) -> Callable:
         """Like `_advance`, and carries the derivatives [BATCH, P, n] of the states along."""
 
         def one(coordinates, state, warm, commands, tangents):
+            # Forward mode: P directions, each a JVP through one control step, vmapped; memory does not grow with T.
             def along(direction, tangent):
                 def states_of(coordinates, state):
                     return self._control_step(coordinates, state, warm, commands)
@@ -154,7 +217,7 @@ class MjxSimulator:
             (len(scenario.space),),
             (BATCH, scenario.state_size),
             (BATCH, scenario.base_model.nv),
-            (BATCH, scenario.history_steps + 1, scenario.base_model.nu),
+            (BATCH, scenario.delay_steps + 1, scenario.base_model.nu),
             *more_shapes,
         )
         return program(f"{scenario.name}-{name}", function, shapes, fingerprint(scenario, BATCH))
@@ -162,24 +225,30 @@ class MjxSimulator:
     def _control_step(
         self, coordinates: jax.Array, state: jax.Array, warm: jax.Array, commands: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
-        """One window, one control step: coordinates [P], state [nq + nv], warm start [nv], commands [H + 1, nu]."""
+        """One window, one control step: coordinates [P], state [n], warm start [nv], commands [delay_steps + 1, nu]."""
         values = self._injector.values(coordinates)
         model = self._injector.model(values)
         controls = self._delay_weights(values) @ commands
-        data, nq = self._injector.data, self.scenario.base_model.nq
+        base, data = self.scenario.base_model, self._injector.data
+
+        def placed(qpos, qvel, act, warm, control):
+            return data.replace(qpos=qpos, qvel=qvel, act=act, qacc_warmstart=warm, ctrl=control)
 
         def substep(carry, control):
-            qpos, qvel, warm = carry
-            after = self._injector.step(model, data.replace(qpos=qpos, qvel=qvel, qacc_warmstart=warm, ctrl=control))
-            return (after.qpos, after.qvel, jax.lax.stop_gradient(after.qacc_warmstart)), None
+            qpos, qvel, act, warm = carry
+            after = self._injector.step(model, placed(qpos, qvel, act, warm, control))
+            # The warm start changes the solver's path, not its solution: no derivative flows through it.
+            return (after.qpos, after.qvel, after.act, jax.lax.stop_gradient(after.qacc_warmstart)), None
 
-        (qpos, qvel, warm), _ = jax.lax.scan(substep, (state[:nq], state[nq:], warm), controls)
-        return jnp.concatenate([qpos, qvel]), warm
+        qpos, qvel, act, _ = jnp.split(state, np.cumsum([base.nq, base.nv, base.na]))
+        (qpos, qvel, act, warm), _ = jax.lax.scan(substep, (qpos, qvel, act, warm), controls)
+        sensed = self._injector.readings(model, placed(qpos, qvel, act, warm, controls[-1]))
+        return jnp.concatenate([qpos, qvel, act, sensed]), warm
 
     def _delay_weights(self, values: jax.Array) -> jax.Array:
         scenario = self.scenario
         delay_s = jnp.zeros(()) if scenario.delay_parameter is None else values[scenario.delay_parameter]
-        return delay_weights(delay_s, scenario.control_dt_s, scenario.substeps, scenario.history_steps)
+        return delay_weights(delay_s, scenario.control_dt_s, scenario.substeps, scenario.delay_steps)
 
     def _report_not_finite(
         self, trajectory: np.ndarray, actions: np.ndarray, params: np.ndarray, derivatives: np.ndarray | None = None

@@ -1,0 +1,159 @@
+"""What a campaign of `flows/gnn.py` learns from three pushes of a stand-in, kept in a folder, judged by fourteen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from _common import Figure
+from baselines.gnn_augmentation import augment
+
+from rsr.calibration import Calibration, Effort, calibrator, load_calibration, save_calibration, start_prior
+from rsr.config import TuneConfig
+from rsr.files import read_json, write_json
+from rsr.learned.gnn.calibration import (
+    RECORD,
+    GnnSettings,
+    HeldOutTrajectories,
+    LearningProblem,
+    fit_gnn,
+    load_gnn,
+    of_one_length,
+)
+from rsr.learned.gnn.contact_network import ContactNetwork
+from rsr.learned.gnn.recordings import freed_of_noise, judged_trajectories
+from rsr.learned.gnn.training import train_network
+from rsr.progress import bar
+from rsr.realities.cubes import JUDGING_SEEDS, TEST, TRAINING, TUNING_SEEDS, CubesStandIn
+from rsr.scenarios import load_scenario
+from rsr.simulators import evaluate_recording, unseen_episodes
+
+FRAMES = 42
+SEED = 0
+
+
+def seeds(quick: bool) -> tuple[int, ...]:
+    """Stand-ins to judge on; one that methods were written with for a quick look."""
+    return TUNING_SEEDS[1:2] if quick else JUDGING_SEEDS[3:]
+
+
+def problem_of(folder: Path, seed: int, quick: bool) -> LearningProblem:
+    """Pushes of a stand-in, and MuJoCo as identified on three of them; read where an earlier run left it."""
+    scenario, place = load_scenario("two_cubes"), folder / f"teacher_{seed}"
+    recorded = CubesStandIn(seed).record("session-001", 6 if quick else TRAINING + TEST)
+    session = freed_of_noise(scenario, recorded)
+    if not place.is_dir():
+        effort = Effort(budget=24) if quick else Effort()
+        fitting = calibrator(TuneConfig(method="cmaes", fit_episodes=TRAINING), effort)
+        with bar(f"identify {seed}") as advance:
+            save_calibration(fitting.fit(scenario, (session,), start_prior(scenario), SEED, advance), place)
+    teacher: Calibration = load_calibration(place)
+    settings = GnnSettings(trajectories=12, steps=3, finetune_steps=2) if quick else GnnSettings()
+    return LearningProblem(scenario, (session,), teacher.vector(), teacher.evidence.fitted, settings, SEED)
+
+
+def learnt(folder: Path, seed: int, quick: bool, kind: str = "impulse") -> tuple[ContactNetwork, dict]:
+    """The network that was chosen, and the record of its fit with the CPU seconds it took."""
+    problem, place = problem_of(folder, seed, quick), folder / f"{kind}_{seed}"
+    if not (place / "cpu_s.json").is_file():
+        problem = replace(problem, settings=replace(problem.settings, network=kind))
+        with bar(f"{kind} {seed}") as advance:
+            write_json(place / "cpu_s.json", {"cpu_s": _cpu_s(partial(fit_gnn, problem, place, advance))})
+    record = read_json(place / RECORD) | read_json(place / "cpu_s.json")
+    return load_gnn(problem.scenario, place).network, record
+
+
+def on_stand_ins(folder: Path, quick: bool) -> dict[str, Figure]:
+    """The scenario's metrics on unseen pushes, of each stand-in and their means: teacher, network, fine-tuned."""
+    return _means(seeds(quick), lambda seed: _of_fit(folder, seed, quick, "impulse", ""))
+
+
+def by_fignet(folder: Path, quick: bool) -> dict[str, Figure]:
+    """The same of the paper's architecture, on the same trajectories for as many steps."""
+    return _means(seeds(quick), lambda seed: _of_fit(folder, seed, quick, "fignet", "_fignet"))
+
+
+def by_augmentation(folder: Path, quick: bool) -> dict[str, Figure]:
+    """The same of a network that never had a teacher: the recorded pushes under many headings, as many steps."""
+
+    def figures(seed: int) -> dict[str, Figure]:
+        problem = problem_of(folder, seed, quick)
+        episodes = [problem.session.episodes[index] for index in problem.fitted]
+        recorded = of_one_length(judged_trajectories(problem.scenario, problem.teacher, episodes, FRAMES))
+        turned = augment(recorded, problem.settings.trajectories)
+        made: list[ContactNetwork] = []
+        with bar(f"augmented {seed}") as advance:
+            train = partial(train_network, turned, problem.settings.training, SEED, advance)
+            cpu_s = _cpu_s(lambda: made.append(train()))
+        judges = HeldOutTrajectories(problem.scenario, problem.session, problem.teacher)
+        unseen = unseen_episodes(problem.scenario, problem.session, problem.fitted)
+        errors = judges.errors({"augmented": made[0]}, unseen)["augmented"]
+        return {f"{name}_augmented": value for name, value in errors.items()} | {"cpu_s_augmented": cpu_s}
+
+    return _means(seeds(quick), figures)
+
+
+def by_mjx(folder: Path, quick: bool) -> dict[str, Figure]:
+    """The same of MJX with the teacher's numbers, the differentiable analytic peer."""
+    if quick:  # compiling takes longer than all the rest of a quick look
+        return {}
+    from rsr.simulators.mjx import MjxSimulator
+
+    simulator = MjxSimulator(load_scenario("two_cubes"))
+
+    def figures(seed: int) -> dict[str, Figure]:
+        problem = problem_of(folder, seed, quick)
+        unseen = unseen_episodes(problem.scenario, problem.session, problem.fitted)
+        judged = evaluate_recording(
+            problem.scenario, problem.session, problem.teacher, episodes=unseen, simulator=simulator
+        )
+        return {f"{each.name}_mjx": judged[each.name] for each in problem.scenario.evaluation.metrics}
+
+    return _means(seeds(quick), figures)
+
+
+def starts(folder: Path, quick: bool) -> dict[str, Figure]:
+    """What fitted first frames are worth: the teacher from starts as recorded, and from fitted ones."""
+
+    def figures(seed: int) -> dict[str, Figure]:
+        problem = problem_of(folder, seed, quick)
+        scenario, found = problem.scenario, {}
+        unseen = unseen_episodes(scenario, problem.session, problem.fitted)
+        raw = CubesStandIn(seed).record("session-001", len(problem.session.episodes))
+        for name, session in (("as_recorded", raw), ("fitted", problem.session)):
+            judged = evaluate_recording(scenario, session, problem.teacher, episodes=unseen)
+            found |= {f"{each.name}_start_{name}": judged[each.name] for each in scenario.evaluation.metrics}
+        return found
+
+    return _means(seeds(quick), figures)
+
+
+def _of_fit(folder: Path, seed: int, quick: bool, kind: str, suffix: str) -> dict[str, Figure]:
+    _, record = learnt(folder, seed, quick, kind)
+    figures: dict[str, Figure] = {f"cpu_s{suffix}": record["cpu_s"], f"chosen{suffix}": record["chosen"]}
+    for simulator, errors in record["errors"].items():
+        name = simulator.replace("-", "_")
+        figures |= {f"{metric}_{name}{suffix}": value for metric, value in errors.items()}
+    return figures
+
+
+def _means(stand_ins: tuple[int, ...], figures: Callable[[int], dict[str, Figure]]) -> dict[str, Figure]:
+    """Figures of each stand-in, `NAME_SEED`, and of numbers their means, `NAME`."""
+    rows = {seed: figures(seed) for seed in stand_ins}
+    found = {f"{name}_{seed}": value for seed, row in rows.items() for name, value in row.items()}
+    shared = set.intersection(*(set(row) for row in rows.values()))
+    for name in sorted(shared):
+        values = [row[name] for row in rows.values()]
+        if not isinstance(values[0], str):
+            found[name] = float(np.mean(values))
+    return found
+
+
+def _cpu_s(work: Callable[[], object]) -> float:
+    start = time.process_time()
+    work()
+    return time.process_time() - start

@@ -1,0 +1,233 @@
+"""The loss of every method: robust, scaled differences over windows, and the prior, as one residual vector.
+
+Half the squared norm of the residuals is the loss, so that least-squares methods and population methods see the
+same problem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from rsr.calibration.calibrator import Prior
+from rsr.calibration.problem.model_error import ASSUMED_NOISES, ROBUST_SCALES, ModelError
+from rsr.calibration.problem.nuisances import BiasSlopes, InitialStateSlopes
+from rsr.calibration.problem.windows import Windows
+from rsr.scenarios import Scenario, residuals
+from rsr.scenarios.sensors import read_delayed, start_states
+from rsr.simulators import MujocoSimulator, Simulator
+from rsr.spreading import is_spread, spread
+
+_WORST = 1e3
+"""Difference charged to a simulation that became unstable, in scales."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Misfit of a simulator to windows, under a prior.
+
+    Points [K, P] are in units of the prior, (coordinate - mean) / std: 1 is one standard deviation of the prior.
+
+    Args:
+        biases: derivatives by sensor biases, where these differ from episode to episode and are eliminated.
+        initial_states: derivatives by errors of the windows' initial states, where these are eliminated.
+        model_error: `ASSUMED_NOISES` until it is estimated.
+        origin: [P], where searches begin; the prior's mean by default.
+    """
+
+    scenario: Scenario
+    simulator: Simulator
+    windows: Windows
+    prior: Prior
+    biases: BiasSlopes | None = None
+    origin: np.ndarray | None = None
+    initial_states: InitialStateSlopes | None = None
+    model_error: ModelError | None = None
+
+    @property
+    def first(self) -> np.ndarray:
+        """[P], where a search begins: inside the bounds."""
+        return np.clip(np.zeros(len(self.prior.mean)) if self.origin is None else self.origin, *self.bounds.T)
+
+    def shortened(self, steps: int) -> Loss:
+        """Shorten the windows to some control steps."""
+        return self._cut(lambda part: part.shortened(steps))
+
+    def thinned(self, count: int) -> Loss:
+        """Thin the windows to at most so many, spread evenly over all."""
+        if len(self.windows) <= count:
+            return self
+        return self.take(np.linspace(0, len(self.windows) - 1, count).round().astype(int))
+
+    def take(self, chosen: np.ndarray) -> Loss:
+        """Keep some of the windows, by index."""
+        return self._cut(lambda part: part.take(chosen))
+
+    def _cut(self, cut: Callable[[Any], Any]) -> Loss:
+        """Apply a cut to everything that is stored per window."""
+        biases, errors = self.biases, self.initial_states
+        return replace(
+            self, windows=cut(self.windows), biases=biases and cut(biases), initial_states=errors and cut(errors)
+        )
+
+    @property
+    def bounds(self) -> np.ndarray:
+        """[P, 2], lower and upper."""
+        space = self.scenario.space
+        return np.stack([self.points(space.lower), self.points(space.upper)], axis=1)
+
+    @property
+    def steps_per_point(self) -> int:
+        """Simulated physics steps one evaluation costs."""
+        return len(self.windows) * self.windows.steps * self.scenario.substeps
+
+    def points(self, values: np.ndarray) -> np.ndarray:
+        """From physical units [..., P] to points."""
+        return (self.scenario.space.to_coordinates(values) - self.prior.mean) / self.prior.std
+
+    def values(self, points: np.ndarray) -> np.ndarray:
+        """From points [..., P] to physical units; what rounding put outside the bounds is put back."""
+        space = self.scenario.space
+        return np.clip(space.to_values(self.prior.mean + self.prior.std * points), space.lower, space.upper)
+
+    def misfits(self, points: np.ndarray) -> np.ndarray:
+        """Robust residuals [K, W, R] of the data alone: all points on all windows in one rollout."""
+        scaled = self._scaled(points)
+        if self.biases is not None:
+            scaled = self.biases.subtract(_finite(scaled))
+        return robust(scaled) / np.sqrt(self.rows_as_one)
+
+    @property
+    def rows_as_one(self) -> float:
+        """Rows that count as one, for they are not independent; until that is estimated, those of a window."""
+        return float(self.windows.steps) if self.model_error is None else self.model_error.rows_as_one
+
+    @cached_property
+    def scales(self) -> dict[str, np.ndarray]:
+        """Standard deviation [T, 1] of each channel's residuals: noise, and the model's error as independent."""
+        noises = {each.channel.name: each.noise for each in self.scenario.observed}
+        # Weighed more sharply, contact-induced roughness would drown what the residuals say.
+        errors = {name: np.maximum(self.error_of(name), ASSUMED_NOISES * noise) for name, noise in noises.items()}
+        return {name: np.hypot(noise, errors[name][:, None]) for name, noise in noises.items()}
+
+    def error_of(self, name: str) -> np.ndarray:
+        """Standard deviation [T] of the model's error in a channel, in the channel's unit."""
+        steps = self.windows.steps
+        if self.model_error is None:
+            return np.full(steps, ASSUMED_NOISES * self.scenario.observed_channel(name).noise)
+        return self.model_error.channels[name][:steps]
+
+    def differences(self, point: np.ndarray) -> dict[str, np.ndarray]:
+        """Differences [W, T, C] at a point [P] in the channels' units, less what nuisances explain."""
+        scaled, first, found = _finite(self._scaled(point[None])), 0, {}
+        if self.biases is not None:
+            scaled = self.biases.subtract(scaled)
+        for observed in self.scenario.observed:
+            name, shape = observed.channel.name, (len(self.windows), self.windows.steps, observed.tangent_width)
+            size = shape[1] * shape[2]
+            found[name] = scaled[0, :, first : first + size].reshape(shape) * self.scales[name]
+            first += size
+        return found
+
+    def biases_of(self, point: np.ndarray) -> np.ndarray:
+        """Estimate sensor biases [E, Z] of each episode at a point [P], in `bias_std`s; E as in `windows.episode`."""
+        if self.biases is None:
+            return np.zeros((int(self.windows.episode.max(initial=-1)) + 1, 0))
+        return self.biases.estimate(_finite(self._scaled(point[None])))[0]
+
+    def _scaled(self, points: np.ndarray) -> np.ndarray:
+        """Compute differences [K, W, R] in the channels' scales, less what initial-state errors explain."""
+        scaled = self.scaled_differences(self._simulated(points), self.values(points))
+        return scaled if self.initial_states is None else self.initial_states.whiten(_finite(scaled))
+
+    def _simulated(self, points: np.ndarray) -> np.ndarray:
+        """States [K, W, T + 1, n] of all points on all windows, in one rollout."""
+        count, windows, values = len(points), self.windows, self.values(points)
+        # One batch of K * W simulations: windows run fastest, so points repeat in blocks of W.
+        starts = np.concatenate([self.starts(each) for each in values])
+        return self.simulator.rollout(
+            starts, np.tile(windows.commands, (count, 1, 1)), np.repeat(values, len(windows), axis=0)
+        ).reshape(count, len(windows), windows.steps + 1, -1)
+
+    def starts(self, values: np.ndarray) -> np.ndarray:
+        """Compute initial states [W, n] for parameters [P]; sensor delays are parameters, and shift them."""
+        if not self.scenario.sensor_delays:
+            return self.windows.starts
+        return start_states(self.scenario, self.windows.around, values)
+
+    def scaled_differences(self, states: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Differences [K, W, R] of states [K, W, T + 1, n] from what was measured, in `scales`; 0 after a window's end.
+
+        Args:
+            values: [K, P], of which sensor delays are read.
+        """
+        scenario, windows = self.scenario, self.windows
+        measured = scenario.measure(states)
+        if scenario.sensor_delays:
+            # A delay differs from point to point, so readings are interpolated point by point.
+            readings = [{name: rows[k] for name, rows in measured.items()} for k in range(len(values))]
+            delayed = [read_delayed(scenario, *each) for each in zip(readings, values, strict=True)]
+            measured = {name: np.stack([each[name] for each in delayed]) for name in measured}
+        # Row 0 is the initial state, which equals the recording by construction.
+        errors = residuals(scenario, windows.real, {name: rows[:, :, 1:] for name, rows in measured.items()})
+        inside = windows.inside[..., None]
+        scaled = [np.where(inside, errors[name] / scale, 0.0) for name, scale in self.scales.items()]
+        return np.concatenate([each.reshape(*states.shape[:2], -1) for each in scaled], axis=-1)
+
+    def residuals(self, points: np.ndarray) -> np.ndarray:
+        """[K, W * R + P], the data's robust residuals and then the prior's."""
+        return np.concatenate([self.misfits(points).reshape(len(points), -1), points], axis=1)
+
+    def __call__(self, points: np.ndarray) -> np.ndarray:
+        """Losses [K] of points [K, P]."""
+        return 0.5 * np.square(self.residuals(points)).sum(axis=1)
+
+
+def tangent_widths(scenario: Scenario) -> tuple[int, ...]:
+    """Columns of each observed channel's differences."""
+    return tuple(each.tangent_width for each in scenario.observed)
+
+
+def robust(scaled: np.ndarray) -> np.ndarray:
+    """Residuals whose half square is the pseudo-Huber loss d^2 (sqrt(1 + (r/d)^2) - 1) of the scaled differences."""
+    scaled = _finite(scaled)
+    # sqrt(2 d^2 (sqrt(1 + u) - 1)) with u = (r / d)^2; multiplied by its conjugate, so that small r do not cancel.
+    return scaled * np.sqrt(2.0 / (1.0 + np.sqrt(1.0 + np.square(scaled / ROBUST_SCALES))))
+
+
+def _finite(scaled: np.ndarray) -> np.ndarray:
+    """Charge `_WORST` for what became unstable or absurdly large."""
+    return np.clip(np.nan_to_num(scaled, nan=_WORST, posinf=_WORST, neginf=-_WORST), -_WORST, _WORST)
+
+
+# A population's losses, and refits, as jobs for other processes: each with a simulator of its own.
+
+_PARTS = ("scenario", "windows", "prior", "biases", "origin", "initial_states", "model_error")
+
+
+def losses_of(loss: Loss, points: np.ndarray) -> np.ndarray:
+    """Compute losses [K] of points [K, P]: in one rollout here; where work is spread, a point a job."""
+    if not can_be_spread(loss):
+        return loss(points)
+    jobs = [{"parts": parts_of(loss), "points": point[None]} for point in points]
+    return np.concatenate(spread("rsr.calibration.problem.loss:evaluate_points", jobs))
+
+
+def evaluate_points(parts: dict[str, Any], points: np.ndarray) -> np.ndarray:
+    """Do one job of a population."""
+    with MujocoSimulator(parts["scenario"], threads=1) as simulator:
+        return Loss(simulator=simulator, **parts)(points)
+
+
+def can_be_spread(loss: Loss) -> bool:
+    """Check that work is spread, and that another process can rebuild the loss."""
+    return is_spread() and type(loss.simulator) is MujocoSimulator
+
+
+def parts_of(loss: Loss) -> dict[str, Any]:
+    """List what a loss is rebuilt from in another process; its simulator (threads, C memory) cannot be sent."""
+    return {name: getattr(loss, name) for name in _PARTS}

@@ -1,0 +1,120 @@
+"""Jacobians of the residuals: exact through MJX, or central differences in C. Same shape, same use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from rsr.calibration.problem.loss import Loss
+from rsr.calibration.search.refine import Linearisation
+from rsr.errors import ScenarioError
+from rsr.scenarios import Scenario
+
+if TYPE_CHECKING:
+    from rsr.simulators.mjx import MjxSimulator
+
+
+def jacobian(loss: Loss, point: np.ndarray, step: np.ndarray | float) -> np.ndarray:
+    """Derivative [W * R + P, P] of the residuals at a point [P]; one-sided where a bound is in the way.
+
+    Args:
+        step: [P] or one number, half the distance of the two points compared. Contact makes the residuals rough:
+            a step finer than the wanted resolution measures the roughness.
+    """
+    size = len(point)
+    offsets = np.diag(np.broadcast_to(step, size))
+    ahead, behind = (np.clip(point + sign * offsets, *loss.bounds.T) for sign in (1.0, -1.0))
+    values = loss.residuals(np.concatenate([ahead, behind]))
+    return ((values[:size] - values[size:]) / np.diag(ahead - behind)[:, None]).T
+
+
+Sensitivity = Literal["auto", "mjx", "differences"]
+"""`mjx`: exact; refuses a scenario that MJX cannot simulate. `differences`: any scenario. `auto`: mjx where it can."""
+JacobianFunction = Callable[[Loss, np.ndarray], np.ndarray]
+"""(loss, point [P]) -> derivative [W * R + P, P] of the residuals."""
+
+DIFFERENCE_STEP = 0.02
+"""Standard deviations of the prior."""
+_SHIFT = 1e-6
+"""Difference step along the sensitivities of the states, in standard deviations of the prior."""
+
+
+def choose_jacobian(scenario: Scenario, sensitivity: Sensitivity) -> tuple[str, JacobianFunction]:
+    """Select how Jacobians are computed; returns the choice with its reason, in words, and the function."""
+    if sensitivity == "differences":
+        return "differences", _difference_jacobian
+    try:
+        mjx_simulator(scenario)
+    except ScenarioError as error:
+        if sensitivity == "mjx":
+            raise
+        return f"differences: MJX lacks {error.got}", _difference_jacobian
+    return "mjx", _mjx_jacobian
+
+
+def exact_linearisation(loss: Loss, point: np.ndarray) -> Linearisation:
+    """Linearise the residuals around a point [P] with MJX's sensitivities.
+
+    Differences, fine or coarse, take contact-induced roughness for sensitivity: they see information in directions
+    that the data do not determine.
+    """
+    misfits = loss.misfits(point[None])[0]
+    return Linearisation(point, misfits, _mjx_jacobian(loss, point)[: misfits.size].reshape(*misfits.shape, len(point)))
+
+
+@lru_cache(maxsize=4)
+def mjx_simulator(scenario: Scenario) -> MjxSimulator:
+    """Make the differentiable simulator of a scenario, once: compiling it takes half a minute."""
+    from rsr.simulators.mjx import MjxSimulator
+
+    return MjxSimulator(scenario)
+
+
+def _difference_jacobian(loss: Loss, point: np.ndarray) -> np.ndarray:
+    return jacobian(loss, point, DIFFERENCE_STEP)
+
+
+def _mjx_jacobian(loss: Loss, point: np.ndarray) -> np.ndarray:
+    """Compute the Jacobian by the chain rule: MJX's derivatives of the states, times that of residuals by states.
+
+    Parameters whose derivative is not finite somewhere get a zero column: a step leaves them where they are.
+    """
+    windows, size = loss.windows, len(point)
+    simulator = mjx_simulator(loss.scenario)
+    states, derivatives = simulator.sensitivities(loss.starts(loss.values(point)), windows.commands, loss.values(point))
+    along = np.moveaxis(derivatives, -1, 0) * loss.prior.std[:, None, None, None]  # [P, W, T + 1, n], units of points
+    usable = np.all(np.isfinite(along.reshape(size, -1)), axis=1)
+    # d residual / d state is smooth (rotation vectors, pseudo-Huber): a tiny difference along each column is exact to
+    # rounding, and needs no derivative code for each kind of channel.
+    shifts = _SHIFT * np.where(usable[:, None, None, None], along, 0.0)
+    points = point + _SHIFT * np.concatenate([np.eye(size), -np.eye(size)])
+    shifted = replace(loss, simulator=_FixedTrajectories(np.concatenate([states + shifts, states - shifts])))
+    values = shifted.residuals(points)
+    slopes = (values[:size] - values[size:]).T / (2.0 * _SHIFT)
+    slopes[:-size, np.flatnonzero(~usable)] = 0.0
+    # A sensor delay moves the initial states and the readings, which MJX's derivatives know nothing of.
+    for _, index in loss.scenario.sensor_delays:
+        slopes[:, index] = _clock_offset_column(loss, point, index)
+    return slopes
+
+
+def _clock_offset_column(loss: Loss, point: np.ndarray, index: int) -> np.ndarray:
+    """Compute the column [W * R + P] of a sensor delay, by differences."""
+    offset = DIFFERENCE_STEP * np.eye(len(point))[index]
+    ahead, behind = np.clip([point + offset, point - offset], *loss.bounds.T)
+    values = loss.residuals(np.stack([ahead, behind]))
+    return (values[0] - values[1]) / (ahead - behind)[index]
+
+
+@dataclass(frozen=True)
+class _FixedTrajectories:
+    """`Simulator` that returns given trajectories [K, W, T + 1, n], to differentiate what follows simulation."""
+
+    trajectories: np.ndarray
+
+    def rollout(self, states: np.ndarray, actions: np.ndarray, params: np.ndarray) -> np.ndarray:
+        return self.trajectories.reshape(len(states), *self.trajectories.shape[2:])

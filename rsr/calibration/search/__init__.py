@@ -1,0 +1,1 @@
+"""Search methods, a file each, and the steps that they share."""

@@ -1,0 +1,1 @@
+"""Uncertainty of estimates: information, covariance and verdicts, correlated parameters, bootstrap."""

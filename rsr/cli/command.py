@@ -1,0 +1,105 @@
+"""How functions become commands: collected first and called later, alone or in a group such as `rsr clash`."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Union
+
+import tyro
+from rich.console import Console, RenderableType
+from tyro.conf import arg
+
+from rsr.errors import ConfigError, RsrError
+from rsr.terminal import show_whole
+from rsr.workspace import Workspace
+
+
+def later(command: Callable[..., int]) -> Callable[..., Callable[[], int]]:
+    """Let tyro only collect the options: it would show a ValueError raised within a command as wrong usage."""
+
+    @functools.wraps(command)
+    def collect(*positional: object, **options: object) -> Callable[[], int]:
+        return functools.partial(command, *positional, **options)
+
+    return collect
+
+
+def group(name: str, title: str, commands: Sequence[Callable[..., int]]) -> Callable[..., int]:
+    """Make one command of several, which are named as their functions are."""
+    choices = tuple(
+        Annotated[Any, tyro.conf.subcommand(command.__name__, prefix_name=False, constructor=later(command))]
+        for command in commands
+    )
+
+    def run(command: Callable[[], int]) -> int:
+        return command()
+
+    run.__name__, run.__doc__ = name, title
+    run.__annotations__["command"] = Annotated[Union[choices], tyro.conf.OmitArgPrefixes]  # noqa: UP007 - made at run time
+    return run
+
+
+# The folders that a command works on: a campaign, or stored sessions.
+
+Folder = Annotated[Path | None, arg(metavar="DIR", help_behavior_hint="")]
+
+
+def located(folder: Path | None) -> Workspace:
+    """Find the workspace: the folder itself where one was named, else the current one or the nearest above it."""
+    return Workspace.find(Path.cwd()) if folder is None else Workspace.at(folder)
+
+
+def at_least_one(sessions: Sequence[Path]) -> None:
+    """Refuse a command line that names no session."""
+    if not sessions:
+        raise ConfigError(
+            got="no session",
+            expected="at least one folder of a stored session",
+            where="command line",
+            next_step="Name them, e.g. data/push_cube/session-001.",
+        )
+
+
+# What commands write: results to stdout, everything else to stderr.
+
+
+def show(what: RenderableType) -> None:
+    """Show a table or a text with markup to a person."""
+    show_whole(Console(), what)
+
+
+def say(text: str) -> None:
+    """Write text as it is, for people and machines alike: paths and JSON are neither wrapped nor coloured."""
+    Console().out(text, highlight=False)
+
+
+def hint(text: str) -> None:
+    """Write beside the result, where it does not disturb a machine that reads the result."""
+    Console(stderr=True).out(text, highlight=False)
+
+
+def say_error(error: RsrError) -> None:
+    console = Console(stderr=True)
+    console.print(f"[bold red]{type(error).__name__}[/] ", end="")
+    console.out(str(error), highlight=False)
+
+
+def ask(question: str, suggestion: str, read: Callable[[str], Any]) -> Any:
+    """Ask in the terminal until `read` can use the answer; Enter takes the suggestion.
+
+    Raises:
+        KeyboardInterrupt: standard input has ended.
+    """
+    while True:
+        sys.stderr.write(f"{question} [{suggestion}]: ")
+        sys.stderr.flush()
+        answer = sys.stdin.readline()
+        if not answer:
+            raise KeyboardInterrupt
+        try:
+            return read(answer.strip() or suggestion)
+        except (RsrError, ValueError) as error:
+            hint(str(error))

@@ -1,0 +1,140 @@
+"""Measurements of many copies as a robot would have them: noise, velocities from differences, and what follows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import mujoco
+import numpy as np
+
+from rsr.rotations import from_rotation_vector, product
+from rsr.scenarios import Channels, Observed, Scenario, Starts, Task, difference
+from rsr.scenarios.commands import rest_command
+from rsr.scenarios.task import VELOCITY
+
+FILTER = 0.5
+"""Share of the newest difference in a velocity; the rest is the velocity before."""
+
+
+class Measurable(Protocol):
+    """Interface of what can be measured: B copies, what they are to reach, and what was sent to them last."""
+
+    @property
+    def goal(self) -> dict[str, np.ndarray]: ...
+
+    @property
+    def action(self) -> np.ndarray: ...
+
+    @property
+    def states(self) -> np.ndarray: ...
+
+    @property
+    def sensordata(self) -> np.ndarray: ...
+
+    @property
+    def command(self) -> np.ndarray: ...
+
+
+class Measuring:
+    """Reads the sensors of B copies, control step by control step.
+
+    Args:
+        rng: of the sensors' noise; None: the true state.
+    """
+
+    def __init__(self, scenario: Scenario, task: Task, count: int, rng: np.random.Generator | None = None) -> None:
+        self._scenario, self._task, self._rng = scenario, task, rng
+        self._filter = 1.0 if rng is None else FILTER
+        kept = {name: scenario.observed_channel(name) for name in task.velocities}
+        self._before = {name: np.zeros((count, each.channel.width)) for name, each in kept.items()}
+        self._velocity = {name: np.zeros((count, each.tangent_width)) for name, each in kept.items()}
+
+    def begin(self, measured: Channels, copies: np.ndarray) -> None:
+        """Let the episodes of some copies begin, at rest, with these measurements [B, width]."""
+        for name, before in self._before.items():
+            before[copies], self._velocity[name][copies] = measured[name][copies], 0.0
+
+    def first(self, world: Measurable, copies: np.ndarray) -> Channels:
+        """Measure where the episodes of some copies have just begun and the others stand as they did."""
+        measured = self._measured(world)
+        self.begin(measured, copies)
+        return self._completed(measured, world.goal, world.command, world.action)
+
+    def __call__(self, world: Measurable) -> Channels:
+        """Measure every channel [B, width], and whatever else the task may look at."""
+        return self.completed(self._measured(world), world.goal, world.command, world.action)
+
+    def completed(self, measured: Channels, goal: Channels, command: np.ndarray, action: np.ndarray) -> Channels:
+        """New measurements [B, width], and whatever else the task may look at."""
+        for name in self._before:
+            self._differentiate(self._scenario.observed_channel(name), measured[name])
+        return self._completed(measured, goal, command, action)
+
+    def _completed(self, measured: Channels, goal: Channels, command: np.ndarray, action: np.ndarray) -> Channels:
+        velocities = {VELOCITY + name: values for name, values in self._velocity.items()}
+        sent = {} if self._scenario.command is None else {self._scenario.command: command}
+        return self._task.completed({**measured, **goal, **velocities, **sent, "action": action})
+
+    def snapshot(self, name: str) -> dict[str, np.ndarray]:
+        """Everything that the coming measurements depend on, but for the generator."""
+        kept = {"before": self._before, "velocity": self._velocity}
+        return {f"{name}.{what}.{key}": values.copy() for what, each in kept.items() for key, values in each.items()}
+
+    def restore(self, snapshot: dict[str, np.ndarray], name: str) -> None:
+        """Undo `snapshot`."""
+        for what, each in (("before", self._before), ("velocity", self._velocity)):
+            for key in each:
+                each[key] = snapshot[f"{name}.{what}.{key}"].copy()
+
+    def _measured(self, world: Measurable) -> dict[str, np.ndarray]:
+        sensed = world.sensordata if self._scenario.has_sensors else None
+        true = self._scenario.measure(world.states, sensed)
+        if self._rng is None:
+            return true
+        return {
+            each.channel.name: with_noise(each, true[each.channel.name], self._rng) for each in self._scenario.observed
+        }
+
+    def _differentiate(self, observed: Observed, now: np.ndarray) -> None:
+        name, dt_s = observed.channel.name, self._scenario.control_dt_s
+        rate = difference(observed.kind, self._before[name], now) / dt_s
+        self._velocity[name] = self._velocity[name] + self._filter * (rate - self._velocity[name])
+        self._before[name] = now.copy()
+
+
+def at_rest(scenario: Scenario, task: Task, starts: Starts) -> Channels:
+    """Channels [B, width] of episodes that have just begun, without noise."""
+    states = np.pad(starts.qpos, ((0, 0), (0, scenario.base_model.nv)))
+    command = rest_command(scenario.base_model, starts.qpos) if starts.command is None else starts.command
+    sensed = _sensed(scenario.base_model, starts.qpos, command)
+    begun = _Begun(states, sensed, dict(starts.goal), command, np.zeros((len(starts), task.action.size)))
+    return Measuring(scenario, task, len(starts)).first(begun, np.arange(len(starts)))
+
+
+@dataclass(frozen=True)
+class _Begun:
+    states: np.ndarray
+    sensordata: np.ndarray
+    goal: dict[str, np.ndarray]
+    command: np.ndarray
+    action: np.ndarray
+
+
+def _sensed(model: mujoco.MjModel, qpos: np.ndarray, command: np.ndarray) -> np.ndarray:
+    """Readings [B, nsensordata] of the model's sensors at rest."""
+    data, readings = mujoco.MjData(model), np.zeros((len(qpos), model.nsensordata))
+    for row in range(len(qpos) if model.nsensor else 0):
+        data.qpos[:], data.ctrl[:] = qpos[row], command[row]
+        mujoco.mj_forward(model, data)
+        readings[row] = data.sensordata
+    return readings
+
+
+def with_noise(observed: Observed, true: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Measurements [B, width] through the sensor's noise."""
+    if observed.kind != "quaternion":
+        return true + rng.normal(0.0, observed.noise, true.shape)
+    axis = np.eye(3) if observed.noise_axis is None else np.array([observed.noise_axis])
+    turn = rng.normal(0.0, observed.noise, (len(true), len(axis))) @ axis
+    return product(from_rotation_vector(turn), true)

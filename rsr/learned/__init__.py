@@ -1,0 +1,1 @@
+"""Simulators that are learnt: `clash` for collisions, `gnn` for contact between free bodies."""

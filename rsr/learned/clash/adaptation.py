@@ -1,0 +1,192 @@
+"""Adaptation: from a surrogate and a few recorded strikes to a model of this block on this table.
+
+Glitched strikes are left out, the parameters identified through the frozen surrogate (eq. (3) of the paper), a law of
+rigid impact is fitted beside it, and both are corrected by what they leave over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rsr.errors import CalibrationError
+from rsr.learned.clash.frame import to_contact
+from rsr.learned.clash.law import ImpactLaw, fit_law
+from rsr.learned.clash.prediction import Blended, blend, correct, surrogate_base
+from rsr.learned.clash.sliding import SlidingModel, fit_sliding
+from rsr.learned.clash.surrogate import Surrogate, reproducible
+from rsr.randomness import derive_seed
+from rsr.scenarios.built_in.strike import PARAMETERS, Definition, RecordedStrikes, Shape, Strikes
+
+GROUND = PARAMETERS.names.index("ground_friction")
+_MINIMUM = 3
+_STARTS, _STEPS, _RATE = 16, 400, 0.03
+_GLITCH_STDS = 8.0
+_REJECTED_MOST = 0.3
+_FOLDS_MOST = 10
+
+
+@dataclass(frozen=True)
+class IdentifiedImpact:
+    """Parameters that fit; others may fit as well, so look at what they predict rather than at them.
+
+    Args:
+        values: [4], in the order of `PARAMETERS`.
+        loss: mean squared error in the surrogate's outputs.
+        spread: [4], highest over lowest value among the starts that ended within a tenth of the best loss.
+    """
+
+    values: np.ndarray
+    loss: float
+    spread: np.ndarray
+
+
+@dataclass(frozen=True)
+class Adapted:
+    """A surrogate with identified parameters, a law beside it, what they leave over, and how the block slides.
+
+    Example:
+        model = adapt(load_surrogate(folder), read_strikes(table, shape))
+        velocities = model(strikes)
+        mean, std = model.collision.intervals(strikes)
+
+    Args:
+        sliding: None where recordings do not say where the block came to rest.
+        rejected: rows of the recorded strikes that the others contradict; nothing was fitted to them.
+    """
+
+    surrogate: Surrogate
+    identified: IdentifiedImpact
+    law: ImpactLaw
+    collision: Blended
+    sliding: SlidingModel | None
+    rejected: tuple[int, ...] = ()
+
+    @property
+    def shape(self) -> Shape:
+        return self.surrogate.shape
+
+    def __call__(self, strikes: Strikes) -> np.ndarray:
+        """Velocity after, [N, 3]: m/s, m/s, rad/s, in the frame of the block at the impact."""
+        return self.collision(strikes)
+
+
+def adapt(surrogate: Surrogate, recorded: RecordedStrikes, seed: int = 0) -> Adapted:
+    """Reject glitches, identify the parameters, fit the law, then what they leave over."""
+    if len(recorded) < _MINIMUM:
+        raise CalibrationError(
+            got=f"{len(recorded)} strikes",
+            expected=f"at least {_MINIMUM}, better 10",
+            where="adaptation",
+            next_step="Record more strikes, at other places and speeds.",
+        )
+    shape, mass_kg = surrogate.shape, surrogate.definition.striker_mass_kg
+    rejected = glitches(shape, recorded, mass_kg)
+    kept = recorded.take(np.delete(np.arange(len(recorded)), rejected))
+    sliding = fit_sliding(shape, kept)
+    friction = None if sliding is None else sliding.friction
+    identified = identify(surrogate, kept, friction, seed)
+    law = fit_law(shape, kept, friction, mass_kg)
+    collision = blend(shape, (surrogate_base(surrogate, identified.values), law), kept)
+    return Adapted(surrogate, identified, law, collision, sliding, rejected)
+
+
+def glitches(
+    shape: Shape, recorded: RecordedStrikes, striker_mass_kg: float = Definition.striker_mass_kg
+) -> tuple[int, ...]:
+    """Find strikes that models fitted to the others contradict, such as jumps of motion capture.
+
+    One such strike among ten turns a model that predicts most strikes into one that predicts hardly any. The worst one
+    goes first and the others are judged anew, since a glitch also spoils the models that judge its neighbours.
+    """
+    kept, rejected = np.arange(len(recorded)), []
+    while len(rejected) < int(_REJECTED_MOST * len(recorded)):
+        surprises = _surprises(shape, recorded.take(kept), striker_mass_kg)
+        worst = int(surprises.argmax())
+        if surprises[worst] < _GLITCH_STDS:
+            break
+        rejected.append(int(kept[worst]))
+        kept = np.delete(kept, worst)
+    return tuple(sorted(rejected))
+
+
+def _surprises(shape: Shape, recorded: RecordedStrikes, striker_mass_kg: float) -> np.ndarray:
+    """Largest error [N] of each strike in standard deviations, by law and residual fitted without its fold."""
+    rows = np.arange(len(recorded))
+    folds = min(len(rows), _FOLDS_MOST)
+    found = np.zeros(len(rows))
+    for fold in range(folds):
+        left_out, rest = recorded.take(rows[fold::folds]), recorded.take(np.delete(rows, rows[fold::folds]))
+        # The law alone: it needs four numbers, and no surrogate has to be searched through once more.
+        model = correct(shape, fit_law(shape, rest, striker_mass_kg=striker_mass_kg), rest)
+        mean, std = model.intervals(left_out.strikes)
+        errors = to_contact(shape, left_out.strikes, left_out.after) - mean
+        found[fold::folds] = np.abs(errors / std).max(axis=1)
+    return found
+
+
+# Which parameters explain recorded strikes: gradient descent through the frozen surrogate, from many starts.
+
+
+def identify(
+    surrogate: Surrogate, recorded: RecordedStrikes, ground_friction: float | None = None, seed: int = 0
+) -> IdentifiedImpact:
+    """Fit in logarithmic coordinates within bounds, from sixteen starts at once.
+
+    Args:
+        ground_friction: keep this value, known from how blocks slid.
+    """
+    with reproducible(derive_seed(seed, "identify")):
+        # Standard deviation 1.5: through the sigmoid, starts spread about evenly over the logarithms of the ranges.
+        coordinates = (1.5 * torch.randn(_STARTS, 4)).requires_grad_(True)
+        optimiser = torch.optim.Adam([coordinates], lr=_RATE)
+        loss = parameter_losses(surrogate, recorded)
+        for _ in range(_STEPS):
+            optimiser.zero_grad()
+            # The sum leaves each start its own gradient, so one pass descends all sixteen.
+            loss(_bounded(coordinates, ground_friction)).sum().backward()
+            optimiser.step()
+        with torch.no_grad():
+            values = _bounded(coordinates, ground_friction)
+            losses = loss(values)
+    return best_start(values.numpy().astype(float), losses.numpy())
+
+
+def parameter_losses(surrogate: Surrogate, recorded: RecordedStrikes) -> Callable[[Tensor], Tensor]:
+    """Make the function from parameters [S, 4] to losses [S], eq. (3) for each."""
+    fixed = surrogate.fixed_inputs(recorded.strikes)
+    wanted = torch.as_tensor(surrogate.encode(recorded.strikes, recorded.after), dtype=torch.float32)
+    for weight in surrogate.network.parameters():
+        weight.requires_grad_(False)
+
+    def losses(values: Tensor) -> Tensor:
+        inputs = surrogate.inputs(fixed, values[:, None].expand(-1, len(fixed), -1))
+        return (surrogate.network(inputs)[..., :3] - wanted).square().mean(dim=(1, 2))
+
+    return losses
+
+
+def _bounded(coordinates: Tensor, ground_friction: float | None) -> Tensor:
+    low, high = (torch.tensor(np.log(bound), dtype=torch.float32) for bound in (PARAMETERS.lower, PARAMETERS.upper))
+    values = torch.exp(low + torch.sigmoid(coordinates) * (high - low))
+    return values if ground_friction is None else with_ground(values, ground_friction)
+
+
+def with_ground(values: Tensor, ground_friction: float) -> Tensor:
+    """Put a ground friction into parameters [S, 4], within its bounds."""
+    ground = PARAMETERS["ground_friction"]
+    kept = float(np.clip(ground_friction, ground.lower, ground.upper))
+    columns = list(values.unbind(-1))
+    columns[GROUND] = torch.full_like(columns[GROUND], kept)
+    return torch.stack(columns, dim=-1)
+
+
+def best_start(values: np.ndarray, losses: np.ndarray) -> IdentifiedImpact:
+    """Take the best of S starts, with the spread of all that ended about as well."""
+    best = int(losses.argmin())
+    good = values[losses <= 1.1 * losses[best]]
+    return IdentifiedImpact(values[best], float(losses[best]), good.max(axis=0) / good.min(axis=0))

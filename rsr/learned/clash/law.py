@@ -1,0 +1,97 @@
+"""An analytic law of rigid impact with four numbers: a simple model, and the second opinion of an adaptation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import least_squares
+
+from rsr.learned.clash.frame import from_contact, geometry_of, to_contact
+from rsr.scenarios.built_in.strike import Definition, RecordedStrikes, Shape, Strikes
+from rsr.scenarios.built_in.strike.scene import GRAVITY_M_S2
+
+# Mean, deviation and weight of a weak prior, in the order restitution, fall, friction, time: with it, numbers that
+# three strikes do not tell stay where they are usual in place of going to a bound.
+_USUAL, _SPREAD, _WEIGHT = np.array([0.5, 0.1, 0.3, 0.004]), np.array([0.3, 0.1, 0.2, 0.004]), 0.02
+_LIMITS = ([0, -0.3, 0.01, 0], [1.2, 0.6, 1.5, 0.03])
+_GROUND_FRICTION = 0.3
+"""For recordings that do not say where blocks came to rest."""
+
+
+@dataclass(frozen=True)
+class ImpactLaw:
+    """Restitution, its fall with speed, friction, and time on the ground; a base model like any other.
+
+    The tangential impulse is what would stop slipping, up to Coulomb's limit. Meanwhile the ground takes its share.
+
+    Args:
+        restitution: at 0.5 m/s. restitution_fall: it goes with speed to the power of minus this.
+        ground_s: for how long the friction of the ground acts.
+        striker_mass_kg: of what strikes, on its rail.
+    """
+
+    shape: Shape
+    restitution: float
+    restitution_fall: float
+    friction: float
+    ground_s: float
+    ground_friction: float = _GROUND_FRICTION
+    striker_mass_kg: float = Definition.striker_mass_kg
+
+    def __call__(self, strikes: Strikes) -> np.ndarray:
+        """Velocity after, [N, 3]."""
+        normal, tangent = self._impulses(strikes)
+        # An impulse (n, t) at the lever (along, across) turns a block of unit gyration by along t - across n.
+        geometry = geometry_of(self.shape, strikes)
+        shares = np.column_stack([normal, tangent, geometry.along * tangent - geometry.across * normal])
+        # Ground friction takes mu g t off the speed, along the motion; a share, so that directions stay.
+        length = np.linalg.norm(shares, axis=1) * strikes.speed_m_s
+        kept = np.maximum(1 - self.ground_friction * GRAVITY_M_S2 * self.ground_s / np.maximum(length, 1e-6), 0)
+        return from_contact(self.shape, strikes, shares * kept[:, None])
+
+    def _impulses(self, strikes: Strikes) -> tuple[np.ndarray, np.ndarray]:
+        """Along the normal and across it, [N] each, in the block's mass times the striking speed."""
+        geometry = geometry_of(self.shape, strikes)
+        along, across = geometry.along, geometry.across
+        # A unit impulse, per mass of the block: the arm gives way along its rail only, the block also turns.
+        share = self.shape.mass_kg / self.striker_mass_kg
+        rail_normal, rail_tangent = np.cos(strikes.angle_rad), np.sin(strikes.angle_rad)
+        nn = 1 + across**2 + share * rail_normal**2
+        tt = 1 + along**2 + share * rail_tangent**2
+        nt = -across * along + share * rail_normal * rail_tangent
+        rebound = self.restitution * (np.abs(strikes.speed_m_s * rail_normal) / 0.5) ** -self.restitution_fall
+        # Sticking: no tangential slip at the end, normal velocity reversed by the restitution.
+        goal_n, goal_t = (1 + rebound) * rail_normal, rail_tangent
+        determinant = nn * tt - nt**2
+        stick_n, stick_t = (tt * goal_n - nt * goal_t) / determinant, (nn * goal_t - nt * goal_n) / determinant
+        # Coulomb: where sticking would take more than mu times the normal impulse, the contact slips all the way.
+        side = np.sign(stick_t) * self.friction
+        slips = np.abs(stick_t) > self.friction * np.abs(stick_n)
+        normal = np.where(slips, goal_n / (nn + side * nt), stick_n)
+        return normal, np.where(slips, side * normal, stick_t)
+
+
+def fit_law(
+    shape: Shape,
+    recorded: RecordedStrikes,
+    ground_friction: float | None = None,
+    striker_mass_kg: float = Definition.striker_mass_kg,
+) -> ImpactLaw:
+    """Fit the four numbers to recorded strikes."""
+    strikes = recorded.strikes
+    wanted = to_contact(shape, strikes, recorded.after)
+    ground = _GROUND_FRICTION if ground_friction is None else ground_friction
+
+    def law(numbers: np.ndarray) -> ImpactLaw:
+        restitution, fall, friction, ground_s = map(float, numbers)
+        return ImpactLaw(shape, restitution, fall, friction, ground_s, ground, striker_mass_kg)
+
+    def residuals(numbers: np.ndarray) -> np.ndarray:
+        missed = to_contact(shape, strikes, law(numbers)(strikes)) - wanted
+        return np.concatenate([missed.ravel(), _WEIGHT * (numbers - _USUAL) / _SPREAD])
+
+    # The change from slip to stick makes the cost kink: four starts, on both sides of usual values.
+    starts = [(restitution, 0.1, friction, 0.003) for restitution in (0.3, 0.7) for friction in (0.15, 0.4)]
+    fits = [least_squares(residuals, start, bounds=_LIMITS) for start in starts]
+    return law(min(fits, key=lambda fit: fit.cost).x)

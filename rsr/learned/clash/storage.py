@@ -1,0 +1,125 @@
+"""Surrogates and adapted models on disk: JSON and byte-stable arrays, nothing pickled."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from rsr.errors import CalibrationError
+from rsr.files import DAMAGED, read_arrays, read_json, write_arrays, write_json
+from rsr.learned.clash.adaptation import Adapted, IdentifiedImpact
+from rsr.learned.clash.generate import definition_card, definition_from, shape_card, shape_from
+from rsr.learned.clash.law import ImpactLaw
+from rsr.learned.clash.prediction import Blended, Corrected, surrogate_base
+from rsr.learned.clash.residual import ObservedStrikes, Residual
+from rsr.learned.clash.sliding import SlidingModel
+from rsr.learned.clash.surrogate import Surrogate, new_surrogate
+from rsr.scenarios.built_in.strike import PARAMETERS
+
+VERSION = 3
+_MEMBERS = ("surrogate", "law")
+_LAW = ("restitution", "restitution_fall", "friction", "ground_s", "ground_friction", "striker_mass_kg")
+
+
+def save_surrogate(folder: Path, surrogate: Surrogate, evidence: dict[str, float] | None = None) -> None:
+    """Write `surrogate.json` and `surrogate.npz`; equal weights give equal bytes."""
+    weights = {name: value.numpy() for name, value in surrogate.network.state_dict().items()}
+    write_arrays(folder / "surrogate.npz", weights)
+    card = {"version": VERSION, "shape": shape_card(surrogate.shape)}
+    card["definition"] = definition_card(surrogate.definition)
+    write_json(folder / "surrogate.json", card | {"held_out": evidence or {}})
+
+
+def load_surrogate(folder: Path) -> Surrogate:
+    try:
+        card = read_json(folder / "surrogate.json")
+        _refuse_recipe(folder, card)
+        weights = {name: torch.as_tensor(value) for name, value in read_arrays(folder / "surrogate.npz").items()}
+        # Surrogates of an earlier release say nothing of what struck: they know the usual one.
+        definition = definition_from(card["definition"]) if "definition" in card else None
+        surrogate = new_surrogate(shape_from(card["shape"]), definition)
+        surrogate.network.load_state_dict(weights)
+    except (*DAMAGED, RuntimeError) as error:
+        raise _damaged(folder, error, "surrogate.json and surrogate.npz", "train") from error
+    surrogate.network.requires_grad_(False)
+    return surrogate
+
+
+def _refuse_recipe(folder: Path, card: dict[str, Any]) -> None:
+    """Refuse a network of an earlier release whose inputs are not of the contact frame."""
+    recipe = card.get("preset", {}).get("name", "default")
+    if recipe != "default":
+        raise CalibrationError(
+            got=f"a surrogate of the recipe '{recipe}'",
+            expected="one of the recipe that `rsr clash train` has; the paper's are in benchmarks/baselines",
+            where=str(folder),
+            next_step="Train it again with `rsr clash train`.",
+        )
+
+
+def save_adapted(folder: Path, model: Adapted) -> None:
+    """Write the surrogate, `adapted.json` and `adapted.npz`: all that a prediction needs."""
+    save_surrogate(folder, model.surrogate)
+    arrays, residuals = {"weights": model.collision.weights}, {}
+    for name, member in zip(_MEMBERS, model.collision.members, strict=True):
+        residual = member.residual
+        columns = {column: getattr(residual.known, column) for column in ObservedStrikes.__annotations__}
+        columns |= {"residuals": residual.residuals, "mixture": residual.mixture}
+        arrays |= {f"{name}.{column}": values for column, values in columns.items()}
+        residuals[name] = {key: getattr(residual, key) for key in ("mirrored", "evidence", "widening")}
+    # The card goes last: a folder with adapted.json is a whole one, wherever a run was killed.
+    write_arrays(folder / "adapted.npz", arrays)
+    card = {
+        "version": VERSION,
+        "parameters": PARAMETERS.mapping(model.identified.values),
+        "parameter_spread": PARAMETERS.mapping(model.identified.spread),
+        "loss": model.identified.loss,
+        "law": {name: getattr(model.law, name) for name in _LAW},
+        "residuals": residuals,
+        "rejected": list(model.rejected),
+        "sliding": None if model.sliding is None else asdict(model.sliding),
+    }
+    write_json(folder / "adapted.json", card)
+
+
+def load_adapted(folder: Path) -> Adapted:
+    surrogate = load_surrogate(folder)
+    try:
+        card, arrays = read_json(folder / "adapted.json"), read_arrays(folder / "adapted.npz")
+        residuals = [_residual(_under(arrays, name), card["residuals"][name]) for name in _MEMBERS]
+        law = ImpactLaw(surrogate.shape, **card["law"])
+        values, spread = (
+            np.array([card[key][name] for name in PARAMETERS.names]) for key in ("parameters", "parameter_spread")
+        )
+        sliding = None if card["sliding"] is None else SlidingModel(**card["sliding"])
+        identified = IdentifiedImpact(values, card["loss"], spread)
+    except DAMAGED as error:
+        raise _damaged(folder, error, "adapted.json and adapted.npz", "adapt") from error
+    bases = (surrogate_base(surrogate, values), law)
+    members = tuple(Corrected(surrogate.shape, base, residual) for base, residual in zip(bases, residuals, strict=True))
+    # Models of an earlier release left no strike out.
+    rejected = tuple(card.get("rejected", ()))
+    return Adapted(surrogate, identified, law, Blended(members, arrays["weights"]), sliding, rejected)
+
+
+def _residual(arrays: dict[str, np.ndarray], card: dict[str, Any]) -> Residual:
+    known = ObservedStrikes(*(arrays[name] for name in ObservedStrikes.__annotations__))
+    return Residual(known, arrays["residuals"], card["mirrored"], arrays["mixture"], card["evidence"], card["widening"])
+
+
+def _under(arrays: dict[str, np.ndarray], name: str) -> dict[str, np.ndarray]:
+    """Take the arrays of one member."""
+    return {key.removeprefix(f"{name}."): values for key, values in arrays.items() if key.startswith(f"{name}.")}
+
+
+def _damaged(folder: Path, error: Exception, files: str, command: str) -> CalibrationError:
+    return CalibrationError(
+        got=str(error).splitlines()[0],
+        expected=f"{files} as `rsr clash {command}` writes them",
+        where=str(folder),
+        next_step=f"Correct the folder, or run `rsr clash {command}` again.",
+    )

@@ -1,0 +1,1 @@
+"""Between iterations: approval, arrivals, deployment, and whether the robot has changed."""

@@ -1,0 +1,1 @@
+"""The built-in scenarios, each a folder of the form that a user writes."""

@@ -1,0 +1,77 @@
+"""The collision that a scenario declares: shape of the struck block, and definition of the strike."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+from scipy.spatial import ConvexHull
+
+from rsr.errors import ScenarioError
+from rsr.scenarios.activations import check_coordinates_alone
+from rsr.scenarios.built_in.strike.scene import Definition
+from rsr.scenarios.built_in.strike.shapes import Shape, load_shape, prism
+from rsr.scenarios.collision import CollisionPair
+from rsr.scenarios.scenario import Scenario
+
+_BOX, _MESH = mujoco.mjtGeom.mjGEOM_BOX, mujoco.mjtGeom.mjGEOM_MESH
+
+
+def declared_collision(scenario: Scenario) -> CollisionPair:
+    """The pair that the scenario declares.
+
+    Raises:
+        ScenarioError: it declares none, or has what strikes cannot be simulated with.
+    """
+    check_coordinates_alone(scenario, "strikes")
+    if scenario.collision is None:
+        raise ScenarioError(
+            got="no `collision`",
+            expected="the pair of geoms that collide, such as {striker: nose, struck: block}",
+            where=f"scenario {scenario.name}",
+            next_step="Declare it in the scenario's YAML file, or choose another method than clash.",
+        )
+    return scenario.collision
+
+
+def struck_shape(scenario: Scenario) -> Shape:
+    """The struck block, with the mass that the MJCF gives it."""
+    declared, model = declared_collision(scenario), scenario.base_model
+    geom = model.geom(declared.struck).id
+    mass_kg = float(model.body_mass[model.geom_bodyid[geom]])
+    if declared.shape is not None:
+        beside = scenario.folder / declared.shape
+        return load_shape(str(beside) if beside.is_file() else declared.shape, mass_kg)
+    corners = _corners(scenario, geom)
+    # Seen from above a prism is its hull, counter-clockwise as `ConvexHull` gives it in the plane.
+    hull = ConvexHull(corners[:, :2])
+    return prism(declared.struck, corners[hull.vertices, :2], float(np.ptp(corners[:, 2])), mass_kg)
+
+
+def striking(scenario: Scenario) -> Definition:
+    """Definition of the declared strike: its own striker, the time step and contact times of every strike."""
+    declared, model = declared_collision(scenario), scenario.base_model
+    body = model.geom_bodyid[model.geom(declared.striker).id]
+    return Definition(nose_radius_m=declared.nose_radius_m, striker_mass_kg=float(model.body_subtreemass[body]))
+
+
+def _corners(scenario: Scenario, geom: int) -> np.ndarray:
+    """Vertices [N, 3] of a box or a mesh, in the frame of its body."""
+    model = scenario.base_model
+    kind = model.geom_type[geom]
+    if kind == _BOX:
+        signs = np.array(np.meshgrid(*[(-1, 1)] * 3)).reshape(3, -1).T
+        points = signs * model.geom_size[geom]
+    elif kind == _MESH:
+        mesh = model.geom_dataid[geom]
+        first = model.mesh_vertadr[mesh]
+        points = model.mesh_vert[first : first + model.mesh_vertnum[mesh]]
+    else:
+        raise ScenarioError(
+            got=f"'{model.geom(geom).name}', neither box nor mesh",
+            expected="a struck geom that is a box or the mesh of a convex prism",
+            where=f"scenario {scenario.name}, collision, struck",
+            next_step="Model the struck block as one of these.",
+        )
+    turn = np.zeros(9)
+    mujoco.mju_quat2Mat(turn, model.geom_quat[geom])
+    return points @ turn.reshape(3, 3).T + model.geom_pos[geom]

@@ -1,0 +1,1 @@
+"""The gate for recordings from outside: screened, unpacked within bounds, or set aside with the reason."""

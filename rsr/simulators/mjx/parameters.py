@@ -1,0 +1,145 @@
+"""A scenario's parameters [P] inside an MJX model: the same bindings as in C, as differentiable writes."""
+
+from __future__ import annotations
+
+import copy
+from operator import attrgetter
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+from mujoco import mjx
+from mujoco.mjx._src import sensor as _sensor  # private: pinned to the version in pyproject.toml
+
+from rsr.errors import ScenarioError
+from rsr.scenarios import Scenario
+from rsr.scenarios.fields import Changes
+from rsr.simulators.mjx.corrections import correct, refresh_constants, turning_bodies
+from rsr.simulators.mjx.implicit import forward
+
+LINE_SEARCH_ITERATIONS = 16
+_ONLY_IN_C = ("geom_aabb",)
+_SENSORS = tuple(
+    getattr(mujoco.mjtSensor, f"mjSENS_{name}")
+    for name in (
+        *("JOINTVEL", "TENDONPOS", "TENDONVEL", "ACTUATORPOS", "ACTUATORVEL", "BALLQUAT", "BALLANGVEL"),
+        *("FRAMEPOS", "FRAMEQUAT", "FRAMEXAXIS", "FRAMEYAXIS", "FRAMEZAXIS", "FRAMELINVEL", "FRAMEANGVEL"),
+        *("VELOCIMETER", "GYRO", "MAGNETOMETER", "SUBTREECOM", "SUBTREELINVEL", "SUBTREEANGMOM"),
+        *("ACCELEROMETER", "FRAMELINACC", "FRAMEANGACC", "ACTUATORFRC", "JOINTACTFRC", "TENDONACTFRC"),
+    )
+)
+"""Those with exact derivatives here: no derivative flows through contact forces (`implicit.solve`), which touch, force
+and torque sensors read; and MJX leaves some types at 0 without a word."""
+
+
+class Injector:
+    """Makes MJX models from parameters. Refuses scenarios that MJX cannot simulate, naming the feature it lacks."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self._base = scenario.base_model
+        # Derived constants cost a dense inverse in each step, so only where a parameter changes an inertia.
+        self._refreshes = any(binding.moves_inertia for binding in scenario.bindings)
+        if self._refreshes and self._base.ntendon:
+            raise _lacks("tendons together with a tunable mass, inertia or armature", scenario.name)
+        self._turning = turning_bodies(self._base, scenario.bindings)
+        self._sensor_columns = _differentiable_sensors(scenario)
+        self._template, self.data = _put(_converging(_with_all_rows(scenario)), scenario.name)
+
+    def model(self, values: jax.Array) -> mjx.Model:
+        """Write values [P], physical units, and refresh derived constants."""
+        model = self._template
+        for binding in self.scenario.bindings:
+            model = _written(model, binding.changes(self._base, values[binding.parameter]))
+        return refresh_constants(model, self._base, self.data) if self._refreshes else model
+
+    def step(self, model: mjx.Model, data: mjx.Data) -> mjx.Data:
+        """Advance one physics step as C does."""
+        # Forces must be corrected between the contact solve and the integration.
+        data = correct(model, self._base, forward(model, data), self._turning)
+        if model.opt.integrator == mjx.IntegratorType.EULER:
+            return mjx.euler(model, data)
+        return mjx.implicit(model, data)
+
+    def readings(self, model: mjx.Model, data: mjx.Data) -> jax.Array:
+        """Readings of the channels' sensors in a state."""
+        if not self._sensor_columns:
+            return jnp.zeros(0)
+        # `mjx.forward` leaves accelerations and forces out where nothing is constrained. Doing it twice costs nothing.
+        return _sensor.sensor_acc(model, forward(model, data)).sensordata[np.array(self._sensor_columns)]
+
+    def values(self, coordinates: jax.Array) -> jax.Array:
+        """Physical units [P] of unconstrained coordinates [P]."""
+        logarithmic = np.array([parameter.scale == "log" for parameter in self.scenario.space])
+        steps = np.array([parameter.unit_step for parameter in self.scenario.space])
+        # The inner `where` keeps exp of a linear coordinate from overflowing: its derivative would be NaN times 0.
+        return jnp.where(logarithmic, jnp.exp(jnp.where(logarithmic, coordinates, 0.0)), coordinates * steps)
+
+
+def _differentiable_sensors(scenario: Scenario) -> list[int]:
+    """Columns of `sensordata` that channels show; refuses types that MJX leaves out, or differentiates wrongly."""
+    base, columns = scenario.base_model, []
+    for observed in scenario.observed:
+        for column in observed.sensor_columns:
+            index = int(np.searchsorted(base.sensor_adr, column, side="right")) - 1
+            kind = mujoco.mjtSensor(base.sensor_type[index])
+            if kind not in _SENSORS:
+                raise _lacks(f"sensor '{base.sensor(index).name}' of type {kind.name[7:].lower()}", scenario.name)
+            columns.append(column)
+    return columns
+
+
+def _put(model: mujoco.MjModel, where: str) -> tuple[mjx.Model, mjx.Data]:
+    """Convert a C model, or say which of its features MJX lacks."""
+    if model.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4:
+        raise _lacks("derivatives through the contact solves of integrator RK4", where)
+    try:
+        converted = mjx.put_model(model)
+        data = mjx.make_data(converted)
+        if model.opt.cone == mujoco.mjtCone.mjCONE_ELLIPTIC and not data._impl.contact.dist.size:
+            # MJX indexes elliptic contacts by a list that it cannot read when empty; without contacts, cones are alike.
+            converted = converted.tree_replace({"opt.cone": mjx.ConeType.PYRAMIDAL})
+        return converted, data
+    except NotImplementedError as error:
+        raise _lacks(str(error), where) from error
+
+
+def _written(model: mjx.Model, changes: Changes) -> mjx.Model:
+    """The model with changes written; what only C's collision filters read is no leaf of it."""
+    leaves = {leaf: change for leaf, change in changes.items() if leaf not in _ONLY_IN_C}
+    return model.tree_replace(
+        {leaf: attrgetter(leaf)(model).at[index].set(values) for leaf, (index, values) in leaves.items()}
+    )
+
+
+def _lacks(feature: str, where: str) -> ScenarioError:
+    return ScenarioError(
+        got=feature.strip().rstrip("."),
+        expected="features that MuJoCo MJX simulates and differentiates",
+        where=f"scenario {where}, simulator mjx",
+        next_step="Calibrate it with method `cmaes`, which needs no derivatives, or change the MJCF.",
+    )
+
+
+def _with_all_rows(scenario: Scenario) -> mujoco.MjModel:
+    """The base model with dry friction wherever a parameter sets it: MJX makes no constraint rows for none."""
+    model = copy.copy(scenario.base_model)
+    for binding in scenario.bindings:
+        if (binding.element, binding.field) == ("joint", "friction_loss"):
+            # Any positive value makes the rows; the binding writes the parameter over it.
+            model.dof_frictionloss[np.isin(model.dof_jntid, binding.ids)] = 1.0
+    return model
+
+
+def _converging(model: mujoco.MjModel) -> mujoco.MjModel:
+    """Let the contact solver run until it is done: a derivative at the solution needs the solution.
+
+    MJX measures progress relative to the whole robot's inertia, and so leaves a light object on the table short of it.
+    The line search inside never finds its own, far finer tolerance met and always runs to its last iteration: 16 of
+    them lead to the same solution as 50, to rounding errors, in half the time.
+    """
+    model.opt.tolerance = min(model.opt.tolerance, 1e-12)
+    model.opt.iterations = max(model.opt.iterations, 50)
+    model.opt.ls_iterations = LINE_SEARCH_ITERATIONS
+    return model

@@ -1,0 +1,190 @@
+"""Recorded poses in the scene: bodies inside each other, or at rest where nothing holds them.
+
+A wrong zero, sign, length or geometry passes every check of single channels. In the scene it shows: corners lie inside
+the table, or a body that the recording says is at rest falls as soon as it is simulated.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+
+from rsr.scenarios import Scenario, difference
+from rsr.sessions import Episode, Session
+from rsr.sessions.checks.findings import Finding, counted
+
+_ROWS = 400
+"""Rows of a session that are looked at, evenly over all of its episodes."""
+_DEEP = 0.25
+"""Share of a body's smallest half-width: real contact gives way by less, and trackers are better than that ..."""
+_OFTEN = 0.05
+"""... in all but this share of rows: at an impact a filter may cut the corner."""
+_REST_S, _REST_NOISES = 0.3, 6.0
+"""At rest is what strays by less than so many standard deviations of its noise for so long."""
+_RESTS = 24
+_STAYS_S = 0.25
+"""What rests is simulated for so long; falling freely it would drop by 0.3 m."""
+_FAR_M = 0.5
+_REMEDY = (
+    "Check the zero, the sign and the unit of each joint, the frame and origin of positions, and the sizes in the MJCF"
+)
+
+
+@dataclass(frozen=True)
+class _Scene:
+    """The scenario's model, and which of its bodies the recording places.
+
+    Args:
+        model: nominal, with margins that let contacts be seen before they touch.
+        placed: [nbody], whether every joint between a body and the world is observed.
+        width_m: [nbody], smallest half-width of each body's largest geom.
+    """
+
+    model: mujoco.MjModel
+    placed: np.ndarray
+    width_m: np.ndarray
+
+
+def judge_poses(scenario: Scenario, session: Session) -> Iterator[Finding]:
+    """Find recorded poses that the scene does not allow."""
+    scene = _scene(scenario)
+    where = f"session '{session.card.session}'"
+    inside = list(_inside(scenario, scene, session, where))
+    yield from inside or _unsupported(scenario, scene, session, where)  # what is inside is pushed out as well
+
+
+def _scene(scenario: Scenario) -> _Scene:
+    model = copy.copy(scenario.model(scenario.space.nominal))
+    model.geom_margin[:], model.pair_margin[:] = _FAR_M, _FAR_M
+    seen = np.zeros(model.nv, bool)
+    for observed in scenario.observed:
+        seen[list(observed.dofs)] = True
+    placed, width_m = np.ones(model.nbody, bool), np.full(model.nbody, np.inf)
+    for body in range(1, model.nbody):
+        dofs = slice(model.body_dofadr[body], model.body_dofadr[body] + model.body_dofnum[body])
+        placed[body] = placed[model.body_parentid[body]] and bool(seen[dofs].all())
+        halves = [model.geom_aabb[geom, 3:] for geom in range(model.ngeom) if model.geom_bodyid[geom] == body]
+        width_m[body] = min(max(halves, key=np.prod)) if halves else np.inf
+    return _Scene(model, placed, width_m)
+
+
+def _inside(scenario: Scenario, scene: _Scene, session: Session, where: str) -> Iterator[Finding]:
+    """Find pairs of bodies that lie deep inside each other, time and again."""
+    rows = [(episode, row) for episode in session.episodes for row in range(len(episode))]
+    rows = rows[:: max(1, len(rows) // _ROWS)]
+    deepest: dict[tuple[int, int], list[tuple[float, int, int, str]]] = {}
+    data = mujoco.MjData(scene.model)
+    for episode, row in rows:
+        data.qpos[:] = _pose(scenario, episode, row)
+        for pair, (distance_m, ground) in _distances(scene, data).items():
+            if -distance_m > _DEEP * min(scene.width_m[list(pair)]):
+                deepest.setdefault(pair, []).append((-distance_m, episode.index, row, ground))
+    often = {pair: found for pair, found in deepest.items() if len(found) > _OFTEN * len(rows)}
+    if not often:
+        return
+    pair, found = max(often.items(), key=lambda each: len(each[1]))
+    depth_m, episode, row, ground = max(found)
+    first, second = _name(scene.model, pair[0], ground), _name(scene.model, pair[1])
+    yield Finding(
+        "reject", "physics", where,
+        got=f"{second} inside {first} by up to {1e3 * depth_m:.0f} mm (episode {episode} row {row}), and deep inside "
+        f"in {100 * len(found) / len(rows):.0f} % of rows",
+        expected="poses in which bodies touch and do not penetrate",
+        next_step=f"{_REMEDY}; then store the session again, or correct the scene.",
+    )  # fmt: skip
+
+
+def _unsupported(scenario: Scenario, scene: _Scene, session: Session, where: str) -> Iterator[Finding]:
+    """Find free bodies at rest in the recording that would not stay there."""
+    model = scenario.model(scenario.space.nominal)
+    free = [body for body in range(1, model.nbody) if scene.placed[body] and _flies(model, body)]
+    rests = [(episode, row) for episode in session.episodes for row in _rests(scenario, episode)]
+    rests = rests[:: max(1, len(rests) // _RESTS)]
+    if not free or not rests or model.na:
+        return
+    moved = np.array([_moved(scenario, model, episode, row, free) for episode, row in rests])
+    share = moved / (2 * scene.width_m[free])
+    leaves = (share > _DEEP).any(axis=1)
+    if np.mean(leaves) <= 0.5:
+        return
+    data, (episode, row) = mujoco.MjData(scene.model), rests[int(np.argmax(leaves))]
+    data.qpos[:] = _pose(scenario, episode, row)
+    body = free[int(np.argmax(share[int(np.argmax(leaves))]))]
+    gaps = [distance_m for pair, (distance_m, _) in _distances(scene, data).items() if body in pair]
+    gap = f", {1e3 * min(gaps):.0f} mm from the nearest body" if gaps and min(gaps) > 0 else ""
+    yield Finding(
+        "care", "physics", where,
+        got=f"{_name(model, body)} at rest where nothing holds it: in {int(leaves.sum())} of "
+        f"{counted(len(rests), 'such pose')} it leaves within {_STAYS_S:g} s of simulation (first in episode "
+        f"{episode.index} row {row}{gap})",
+        expected="poses at rest that stay, neither hanging in the air nor pushed out of another body",
+        next_step=f"{_REMEDY}; unless a hand held it there, the recording and the scene disagree.",
+    )  # fmt: skip
+
+
+def _flies(model: mujoco.MjModel, body: int) -> bool:
+    """Whether a body, or the one that it hangs from, has a free joint."""
+    root = int(model.body_rootid[body])
+    joints = model.jnt_type[model.body_jntadr[root] : model.body_jntadr[root] + model.body_jntnum[root]]
+    return mujoco.mjtJoint.mjJNT_FREE in joints.tolist()
+
+
+def _pose(scenario: Scenario, episode: Episode, row: int) -> np.ndarray:
+    qpos = scenario.base_model.qpos0.copy()
+    for observed in scenario.observed:
+        if observed.qpos:
+            qpos[list(observed.qpos)] = episode[observed.channel.name][row]
+    return qpos
+
+
+def _distances(scene: _Scene, data: mujoco.MjData) -> dict[tuple[int, int], tuple[float, str]]:
+    """Smallest distance of each pair of bodies that may touch and are placed, of two trees; negative inside.
+
+    With it the name of the first one's geom: the world has many, and "the world" names none of them.
+    """
+    model, found = scene.model, {}
+    mujoco.mj_kinematics(model, data)
+    mujoco.mj_comPos(model, data)
+    mujoco.mj_collision(model, data)
+    for geoms, distance_m in zip(data.contact.geom, data.contact.dist, strict=True):
+        geom, other = sorted(geoms.tolist(), key=lambda geom: int(model.geom_bodyid[geom]))
+        pair = int(model.geom_bodyid[geom]), int(model.geom_bodyid[other])
+        # Links of one robot may overlap where its collision shapes are rough: that says nothing of the recording.
+        if model.body_rootid[pair[0]] != model.body_rootid[pair[1]] and scene.placed[list(pair)].all():
+            found[pair] = min((float(distance_m), model.geom(geom).name), found.get(pair, (np.inf, "")))
+    return found
+
+
+def _rests(scenario: Scenario, episode: Episode) -> list[int]:
+    """The first and the last row of an episode from which everything rests for a while."""
+    rows = max(2, round(_REST_S / scenario.control_dt_s))
+    if len(episode) <= rows:
+        return []
+    still = np.ones(len(episode) - rows, bool)
+    for observed in scenario.observed:
+        values = episode[observed.channel.name]
+        for later in (rows // 2, rows):
+            strayed = difference(observed.kind, values[:-rows], values[later : len(values) - rows + later])
+            still &= np.abs(strayed).max(axis=1) < _REST_NOISES * observed.noise
+    found = np.flatnonzero(still)
+    return [int(found[0]), int(found[-1])][: len(found)] if found.size else []
+
+
+def _moved(scenario: Scenario, model: mujoco.MjModel, episode: Episode, row: int, bodies: list[int]) -> np.ndarray:
+    """How far [len(bodies)] the middles of bodies move if a recorded pose is simulated from rest."""
+    data = mujoco.MjData(model)
+    data.qpos[:] = _pose(scenario, episode, row)
+    if model.nu:
+        data.ctrl[:] = scenario.commands(episode)[min(row, len(episode) - 2)]
+    mujoco.mj_forward(model, data)
+    before = data.xipos[bodies].copy()
+    mujoco.mj_step(model, data, round(_STAYS_S / model.opt.timestep))
+    return np.linalg.norm(data.xipos[bodies] - before, axis=1)
+
+
+def _name(model: mujoco.MjModel, body: int, ground: str = "") -> str:
+    return (ground or "the world") if body == 0 else model.body(body).name or f"body {body}"

@@ -1,4 +1,0 @@
-"""Stages of a campaign of CLASH: simulated strikes, surrogate, recorded strikes, adaptation, evidence, plans, report.
-
-`rsr.steps.clash_table` declares them; `flows/clash.py` and `dvc repro` run them.
-"""

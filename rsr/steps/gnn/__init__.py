@@ -1,4 +1,0 @@
-"""Stages of a campaign that learns a simulator of contact: identification, data, training, fine-tuning, evidence.
-
-`rsr.steps.gnn_table` declares them; `flows/gnn.py` and `dvc repro` run them.
-"""

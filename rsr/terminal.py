@@ -1,0 +1,55 @@
+"""Terminals as they are: of few columns, of few letters, without colours. Nothing is cut there, and nothing fails.
+
+Colours are left to rich, which respects NO_COLOR.
+"""
+
+from __future__ import annotations
+
+import codecs
+import sys
+import unicodedata
+
+from rich.console import Console, RenderableType
+from rich.measure import Measurement
+
+_HORIZONTAL, _VERTICAL = "─━═╌╍┄┅┈┉╴╶╸╺╼╾", "│┃║╎╏┆┇┊┋╵╷╹╻╽╿"
+_SPELT = {
+    "–": "-", "—": "-", "…": "...", "→": "->", "←": "<-", "±": "+-", "×": "x", "·": "*", "≤": "<=", "≥": ">=",
+    "≈": "~", "’": "'", "“": '"', "”": '"', "•": "*", "✓": "v", "°": " deg", "µ": "u", "μ": "u",
+    **dict.fromkeys(_HORIZONTAL, "-"), **dict.fromkeys(_VERTICAL, "|"),
+}  # fmt: skip
+"""Letters that our tables and texts have, and what stands for them where only ASCII can be written."""
+
+
+def tolerate_ascii() -> None:
+    """Have streams that know fewer letters than we write spell them with those that they know."""
+    codecs.register_error("rsr.spelt", _spelt)
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)  # what a test or a notebook puts in place may lack it
+        if reconfigure is not None:
+            reconfigure(errors="rsr.spelt")
+
+
+def show_whole(console: Console, *what: RenderableType) -> None:
+    """Print tables and texts; a table that is too wide for the terminal is printed wider, and no number is cut."""
+    for each in what:
+        options = console.options.update(max_width=10_000)
+        least = Measurement.get(console, options, each).minimum if not isinstance(each, str) else 0
+        console.print(
+            each, highlight=False, soft_wrap=isinstance(each, str), width=max(console.width, least), crop=False
+        )
+
+
+def _spelt(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    letters = error.object[error.start : error.end]
+    return "".join(map(_ascii, letters)), error.end
+
+
+def _ascii(letter: str) -> str:
+    if letter in _SPELT:
+        return _SPELT[letter]
+    if 0x2500 <= ord(letter) <= 0x257F:  # corners and crossings of tables
+        return "+"
+    return unicodedata.normalize("NFKD", letter).encode("ascii", "ignore").decode() or "?"
