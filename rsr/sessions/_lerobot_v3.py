@@ -103,7 +103,9 @@ def decode_data(
     """Read the episodes; raises pyarrow's errors, ValueError or KeyError where the file is damaged."""
     file = pq.ParquetFile(pa.BufferReader(content))
     _check_claims(file.metadata, len(content))
-    table = file.read(columns=[_TIME, "episode_index", *(feature_name(channel) for channel in channels)])
+    columns_read = [_TIME, "episode_index", *(feature_name(channel) for channel in channels)]
+    # Without pyarrow's threads: one that lets go of Python's bytes while Python ends aborts the process.
+    table = file.read(columns=columns_read, use_threads=False)
     columns = {channel.name: _to_numpy(table[feature_name(channel)], channel.width) for channel in channels}
     time_s = _to_numpy(table[_TIME], 1)[:, 0]
     index = table["episode_index"].to_numpy()

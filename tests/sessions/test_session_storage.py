@@ -168,3 +168,16 @@ def test_what_could_not_be_read_back_is_not_written(tmp_path, spoil, message):
     with pytest.raises(SessionError, match=message):
         write_session(tmp_path, spoil(make_session()))
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="threads are counted in /proc")
+def test_reading_starts_no_thread(tmp_path):
+    """A thread of pyarrow that lets go of Python's bytes while Python ends aborts the process."""
+    where = write_session(tmp_path, make_session())
+    code = (
+        "import os, sys; from pathlib import Path; import rsr.sessions, pyarrow.parquet; "
+        "threads = lambda: len(os.listdir('/proc/self/task')); before = threads(); "
+        "rsr.sessions.read_session(Path(sys.argv[1])); print(threads() - before)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, where], capture_output=True, text=True, check=True, timeout=100)
+    assert done.stdout.strip() == "0"

@@ -71,7 +71,10 @@ def write_strikes(path: Path, recorded: RecordedStrikes) -> None:
 
 def _columns(path: Path) -> dict[str, np.ndarray]:
     try:
-        table = pyarrow.parquet.read_table(path) if path.suffix == ".parquet" else pyarrow.csv.read_csv(path)
+        if path.suffix == ".parquet":
+            table = pyarrow.parquet.ParquetFile(path).read(use_threads=False)
+        else:
+            table = pyarrow.csv.read_csv(path)
     except (OSError, pa.ArrowException) as error:
         raise _wrong(
             path, str(error).splitlines()[0], "a table, .csv or .parquet", "Correct the path or the file."

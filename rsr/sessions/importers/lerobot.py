@@ -165,7 +165,7 @@ def _load(
         if missing:
             raise unreadable(file, f"no column {listed(missing)}", "the features of info.json")
         stamps = [name for name in ("time_s", "timestamp", "frame_index") if name in there]
-        blocks.append(parquet.read(columns=[*wanted, *stamps]).slice(start, stop - start))
+        blocks.append(parquet.read(columns=[*wanted, *stamps], use_threads=False).slice(start, stop - start))
     table = pa.concat_tables(blocks)
     time_s = _times_s(table, fps)
     found = {}

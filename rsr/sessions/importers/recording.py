@@ -156,7 +156,9 @@ def read_columns(path: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
     """Read columns [N] of a parquet or CSV file as float64."""
     wanted = list(names)
     try:
-        table = pq.ParquetFile(path).read() if path.suffix == ".parquet" else pyarrow.csv.read_csv(path)
+        table = (
+            pq.ParquetFile(path).read(use_threads=False) if path.suffix == ".parquet" else pyarrow.csv.read_csv(path)
+        )
         missing = [name for name in wanted if name not in table.column_names]
         if missing:
             raise unreadable_table(path, f"no column {', '.join(missing)}", f"columns {', '.join(wanted)}")

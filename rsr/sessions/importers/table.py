@@ -130,7 +130,7 @@ def _batches(path: Path, columns: tuple[str, ...], lost: Counter[str]) -> Iterat
         file = pq.ParquetFile(path, page_checksum_verification=True)
         missing = [name for name in columns if name not in file.schema_arrow.names]
         _check_columns(path, missing, file.schema_arrow.names)
-        for batch in file.iter_batches(batch_size=65536, columns=list(columns)):
+        for batch in file.iter_batches(batch_size=65536, columns=list(columns), use_threads=False):
             yield [batch.column(name) for name in columns]
         return
     with _csv(path, lost) as reader:
