@@ -10,16 +10,18 @@ from importlib.metadata import entry_points
 
 import tyro
 
-from rsr.cli.chain import report, status, step
-from rsr.cli.checking import check
+from rsr.cli.calibrate import calibrate
+from rsr.cli.campaign import report, status, step
+from rsr.cli.check import check
 from rsr.cli.clash import clash
 from rsr.cli.command import hint, later, say_error
-from rsr.cli.deploying import deploy, export, recover, train
-from rsr.cli.gnn import push
-from rsr.cli.ingesting import convert, data, ingest
-from rsr.cli.lab import answer, approve, doctor, drift
-from rsr.cli.planning import divergence, plan
-from rsr.cli.recordings import calibrate, evaluate
+from rsr.cli.deploy import deploy, export, recover, train
+from rsr.cli.doctor import doctor
+from rsr.cli.evaluate import evaluate
+from rsr.cli.ingest import convert, data, ingest
+from rsr.cli.lab import answer, approve, drift
+from rsr.cli.plan import divergence, plan
+from rsr.cli.push import push
 from rsr.errors import RsrError
 from rsr.terminal import tolerate_ascii
 

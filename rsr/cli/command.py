@@ -16,6 +16,9 @@ from rsr.errors import ConfigError, RsrError
 from rsr.terminal import show_whole
 from rsr.workspace import Workspace
 
+NOT_IN_ORDER = 1
+"""Exit code where the answer is bad news: the robot has changed, or something here must be mended."""
+
 
 def later(command: Callable[..., int]) -> Callable[..., Callable[[], int]]:
     """Let tyro only collect the options: it would show a ValueError raised within a command as wrong usage."""

@@ -1,20 +1,14 @@
-"""Commands of a day in the lab: has the robot changed, recordings and approvals for the loop, is all in order."""
+"""Commands of a day in the lab: has the robot changed; recordings and approvals for the loop."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
 
-from rich.markup import escape
-from rich.table import Table
 from tyro.conf import Positional, arg
 
-from rsr.cli.command import Folder, located, say, show
-from rsr.errors import WorkspaceError
+from rsr.cli.command import NOT_IN_ORDER, Folder, located, say
 from rsr.files import write_json
-
-NOT_IN_ORDER = 1
-"""Exit code where the answer is bad news: the robot has changed, or something here must be mended."""
 
 
 def drift(
@@ -85,35 +79,3 @@ def approve(
     given = approval.approve(located(workspace), iteration, by, note, key)
     say(f"policy {given.policy_sha256[:12]} of iteration {iteration} may be deployed, says {given.said_by()}")
     return 0
-
-
-def doctor(workspace: Folder = None, deep: Annotated[bool, arg(help_behavior_hint="")] = False) -> int:
-    """Examine this machine, and the workspace if there is one: versions, space, locks, remote. Exit code 1 if ill.
-
-    Args:
-        workspace: the campaign's folder; by default the current one or the nearest above it, if any.
-        deep: also read every recording and result, and compare its hash with what DVC noted.
-    """
-    from rsr.cli import examination
-
-    folder = _found(workspace)
-    findings = [*examination.of_machine(folder or Path.cwd())]
-    if folder is not None:
-        findings += examination.of_workspace(folder)
-        findings += examination.of_hashes(folder) if deep else ()
-    table = Table("", "what", "found", "what to do")
-    for finding in findings:
-        mark = {"good": "[green]good[/]", "note": "[yellow]note[/]", "bad": "[red]bad[/]"}[finding.state]
-        table.add_row(mark, escape(finding.what), escape(finding.found), escape(finding.remedy))
-    show(table)
-    return NOT_IN_ORDER if any(finding.state == "bad" for finding in findings) else 0
-
-
-def _found(folder: Path | None) -> Path | None:
-    """The campaign's folder; None where none was named, and the current folder lies in none."""
-    try:
-        return located(folder).root
-    except WorkspaceError:
-        if folder is not None:
-            raise
-        return None

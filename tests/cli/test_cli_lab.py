@@ -10,7 +10,7 @@ import pytest
 from toy.bare import run_bare_loop
 
 from rsr.cli import main
-from rsr.cli.examination import of_hashes, of_machine, of_workspace
+from rsr.cli.doctor import of_hashes, of_machine, of_workspace
 from rsr.config import RealityConfig
 from rsr.sessions import read_session
 from tests.pipelines.test_arrivals import drop, waiting

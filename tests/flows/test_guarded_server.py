@@ -18,7 +18,7 @@ from prefect_api import ask, credentials
 from terminals import InTerminal
 from toy import TABLE_NAME
 
-from rsr.cli.examination import Diagnosis, of_machine
+from rsr.cli.doctor import Diagnosis, of_machine
 from rsr.errors import ConfigError
 from rsr_flows._password import password
 from rsr_flows.api_server import prepare

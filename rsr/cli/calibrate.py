@@ -1,8 +1,9 @@
-"""Commands on recordings: which parameters explain them, how well does a simulator do."""
+"""`rsr calibrate`: which parameters explain the recordings; with `--method all` by every method, side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -10,20 +11,17 @@ from rich.table import Table
 from tyro.conf import arg
 
 from rsr import progress
-from rsr.cli.command import at_least_one, hint, say, show
-from rsr.cli.judging import compare_methods, figures_of, show_figures
+from rsr.cli.command import hint, say, show
+from rsr.cli.options import Count, Folder, Folders, Name, OptionalFolder, read_sessions
 from rsr.errors import ConfigError
 
 if TYPE_CHECKING:
     from rsr.calibration import Calibration, Evidence
+    from rsr.config import LoopConfig
+    from rsr.pipelines.methods import FitControls
     from rsr.scenarios import Scenario
     from rsr.sessions import Session
 
-Name = Annotated[str, arg(metavar="S")]
-Folders = Annotated[tuple[Path, ...], arg(metavar="DIR [DIR ...]")]
-Folder = Annotated[Path, arg(metavar="DIR")]
-OptionalFolder = Annotated[Path | None, arg(metavar="DIR", help_behavior_hint="")]
-Count = Annotated[int, arg(metavar="N")]
 Tag = Annotated[str | None, arg(metavar="TAG", help_behavior_hint="")]
 
 
@@ -90,7 +88,7 @@ def calibrate(
     if division != Division() or budget is not None:
         controls = FitControls(division, budget)
     if everything:
-        return compare_methods(loaded, recorded, settings, controls, out)
+        return _compare_methods(loaded, recorded, settings, controls, out)
     before = heard()
     with progress.bar("calibrate") as advance:
         calibration = tune_into(
@@ -128,91 +126,6 @@ def _divided(
     return (*recorded, *unseen), sum(len(session.episodes) for session in unseen)
 
 
-def evaluate(
-    scenario: Name,
-    sessions: Folders,
-    calibration: OptionalFolder = None,
-    held_out: Annotated[bool, arg(help_behavior_hint="")] = False,
-    start: Annotated[str | None, arg(metavar="NAME", help_behavior_hint="")] = None,
-    json: Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="")] = None,
-) -> int:
-    """Measure how well a simulator predicts recordings, replaying their commands open loop.
-
-    Args:
-        scenario: a built-in scenario such as push_cube, or the path of a scenario's YAML file.
-        sessions: folders of stored sessions.
-        calibration: folder of a calibration to judge beside the nominal parameters.
-        held_out: judge only by the episodes that the calibration held out; give the sessions it was made from.
-        start: where simulations begin, one of those that the scenario's YAML file lists; by default its first.
-        json: also write the figures to this file.
-    """
-    from rsr.files import write_json
-    from rsr.scenarios import load_scenario
-    from rsr.sessions import join_sessions
-
-    loaded = load_scenario(scenario)
-    session = join_sessions(read_sessions(loaded, sessions))
-    judged = calibration_of(loaded, calibration)
-    chosen = _held_out(judged, len(session.episodes)) if held_out else tuple(range(len(session.episodes)))
-    figures = figures_of(loaded, session, judged, calibration, chosen, loaded.evaluation.start(start))
-    show_figures(figures, len(chosen))
-    if json is not None:
-        best = figures["calibration" if judged else "nominal"]
-        notes = {"scenario": loaded.name, "start": loaded.evaluation.start(start), "episodes": len(chosen)}
-        origin = {"calibration": str(calibration) if calibration else None, "held_out": held_out}
-        nominal = {f"{name}_nominal": value for name, value in figures["nominal"].items()}
-        write_json(json, {**notes, **origin, **best, **nominal})
-    return 0
-
-
-def read_sessions(scenario: Scenario, folders: Sequence[Path]) -> tuple[Session, ...]:
-    """Read sessions and make sure that the scenario can use them."""
-    from rsr.sessions import check_session, read_session
-
-    at_least_one(folders)
-    sessions = tuple(read_session(folder) for folder in folders)
-    for session in sessions:
-        check_session(session, scenario.channels)
-    return sessions
-
-
-def calibration_of(scenario: Scenario, folder: Path | None) -> Calibration | None:
-    from rsr.calibration import load_calibration
-
-    if folder is None:
-        return None
-    calibration = load_calibration(folder)
-    if calibration.scenario != scenario.name:
-        raise ConfigError(
-            got=f"a calibration of scenario {calibration.scenario}",
-            expected=f"one of scenario {scenario.name}",
-            where=str(folder),
-            next_step="Name the scenario that it was made for.",
-        )
-    return calibration
-
-
-def _held_out(calibration: Calibration | None, count: int) -> tuple[int, ...]:
-    """Number the episodes that the calibration did not fit."""
-    if calibration is None:
-        raise ConfigError(
-            got="--held-out without --calibration",
-            expected="the calibration whose held-out episodes are meant",
-            where="command line",
-            next_step="Add --calibration DIR, or leave --held-out away.",
-        )
-    evidence = calibration.evidence
-    known = len(evidence.fitted) + len(evidence.held_out)
-    if known != count:
-        raise ConfigError(
-            got=f"{count} episodes",
-            expected=f"the {known} that the calibration was made from",
-            where="--held-out",
-            next_step="Name the same sessions in the same order, or leave --held-out away.",
-        )
-    return evidence.held_out
-
-
 def _show_calibration(calibration: Calibration) -> None:
     table = Table(title=f"{calibration.method}: {calibration.status}", title_justify="left")
     table.add_column("parameter")
@@ -248,3 +161,69 @@ def _noted(calibration: Calibration) -> list[str]:
     fitted = {"windows": checks.windows, "model error": checks.model_error}
     lines = {"structure": chosen, **fitted, "sensitivities by": checks.sensitivity, "gradient check": checks.gradients}
     return [f"{what}: {words}" for what, words in {**lines, "parity check": checks.parity}.items() if words]
+
+
+# `rsr calibrate --method all`: every method on the same recordings, in a table and a figure.
+
+COMPARISON, PICTURE = "comparison.json", "comparison.png"
+
+
+def _compare_methods(
+    scenario: Scenario, sessions: tuple[Session, ...], settings: LoopConfig, controls: FitControls | None, out: Path
+) -> int:
+    """Fit with every method, one folder each below `out`; write the comparison as JSON and as a picture."""
+    from rsr.calibration import METHODS, Division, save_calibration, start_prior
+    from rsr.files import write_bytes, write_json
+    from rsr.pipelines.methods import FitControls
+    from rsr.reports.calibration import disagreements, picture_of_methods
+
+    found, seconds = {}, {}
+    for method in METHODS:
+        start = time.perf_counter()
+        with progress.bar(method) as advance:
+            tune = settings.tune.model_copy(update={"method": method})
+            fitting = (controls or FitControls(Division())).calibrator(settings.model_copy(update={"tune": tune}))
+            found[method] = fitting.fit(scenario, sessions, start_prior(scenario), settings.seed, advance)
+        seconds[method] = time.perf_counter() - start
+        save_calibration(found[method], out / method)
+    said = disagreements(found)
+    rows = {method: _row(calibration, seconds[method]) for method, calibration in found.items()}
+    write_json(out / COMPARISON, {"scenario": scenario.name, "methods": rows, "disagreements": said})
+    write_bytes(out / PICTURE, picture_of_methods(scenario.space, found))
+    _show(found, rows)
+    for each in said:
+        say(f"warning: {each}")
+    say(str(out / PICTURE))
+    return 0
+
+
+def _row(calibration: Calibration, seconds: float) -> dict[str, float | str]:
+    """Table of the methods; times are of the whole fit, compiling included."""
+    steps, loss = calibration.trace[-1] if len(calibration.trace) else (0.0, float("nan"))
+    evidence = calibration.evidence
+    return {
+        "gap_before": evidence.gap_before,
+        "gap_after": evidence.gap_after,
+        "loss": float(loss),
+        "simulated_steps": float(steps),
+        "seconds": seconds,
+        "status": calibration.status,
+        "sensitivity": calibration.checks.sensitivity,
+    }
+
+
+def _show(found: Mapping[str, Calibration], rows: Mapping[str, Mapping[str, float | str]]) -> None:
+    table = Table(title="all methods on the same recordings", title_justify="left")
+    table.add_column("figure")
+    for method in found:
+        table.add_column(method, justify="right")
+    for name in next(iter(rows.values())):
+        table.add_row(name.replace("_", " "), *(_word(row[name]) for row in rows.values()))
+    for name in next(iter(found.values())).estimates:
+        estimates = [calibration.estimates[name] for calibration in found.values()]
+        table.add_row(name, *(f"{each.value:.4g} ({each.verdict})" for each in estimates))
+    show(table)
+
+
+def _word(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:.4g}"

@@ -12,7 +12,7 @@ from tyro.conf import Positional, arg
 
 from rsr import progress
 from rsr.cli.command import Folder, hint, located, say, show
-from rsr.cli.examination import loop_at_work
+from rsr.cli.doctor import loop_at_work
 from rsr.errors import ConfigError
 from rsr.pipelines import CLASH, TABLE, StepTable, run_step, table_of
 from rsr.reports import chain_table, is_simulated, read_rows, verdict_sentence

@@ -1,4 +1,4 @@
-"""Checks of `rsr doctor`. Each finding says how things stand and, unless all is well, what to do."""
+"""`rsr doctor`: checks of machine and workspace; each finding says how things stand and what to do."""
 
 from __future__ import annotations
 
@@ -13,13 +13,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 import psutil
+from rich.markup import escape
+from rich.table import Table
+from tyro.conf import arg
 
+from rsr.cli.command import NOT_IN_ORDER, Folder, located, show
 from rsr.errors import WorkspaceError
 
 _LEAST_FREE_GB = 2.0
@@ -57,7 +61,7 @@ _SHOWN = ("mujoco", "jax", "torch", "stable-baselines3", "prefect", "dvc")
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """One line of the examination."""
+    """One line of what is said."""
 
     state: Literal["good", "note", "bad"]
     what: str
@@ -285,3 +289,33 @@ def _dvc_locks(root: Path) -> Iterator[Diagnosis]:
         alive = psutil.pid_exists(pid)
         remedy = "Wait for it." if alive else "It is dead; the next run drops its lock."
         yield Diagnosis("note", "DVC", f"process {pid} ({command}) holds files", remedy)
+
+
+def doctor(workspace: Folder = None, deep: Annotated[bool, arg(help_behavior_hint="")] = False) -> int:
+    """Examine this machine, and the workspace if there is one: versions, space, locks, remote. Exit code 1 if ill.
+
+    Args:
+        workspace: the campaign's folder; by default the current one or the nearest above it, if any.
+        deep: also read every recording and result, and compare its hash with what DVC noted.
+    """
+    folder = _found(workspace)
+    findings = [*of_machine(folder or Path.cwd())]
+    if folder is not None:
+        findings += of_workspace(folder)
+        findings += of_hashes(folder) if deep else ()
+    table = Table("", "what", "found", "what to do")
+    for finding in findings:
+        mark = {"good": "[green]good[/]", "note": "[yellow]note[/]", "bad": "[red]bad[/]"}[finding.state]
+        table.add_row(mark, escape(finding.what), escape(finding.found), escape(finding.remedy))
+    show(table)
+    return NOT_IN_ORDER if any(finding.state == "bad" for finding in findings) else 0
+
+
+def _found(folder: Path | None) -> Path | None:
+    """The campaign's folder; None where none was named, and the current folder lies in none."""
+    try:
+        return located(folder).root
+    except WorkspaceError:
+        if folder is not None:
+            raise
+        return None

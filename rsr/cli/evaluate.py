@@ -1,31 +1,88 @@
-"""Measurements of `rsr evaluate`: a simulator against recordings, replayed open loop, and strikes one by one."""
+"""`rsr evaluate`: a simulator against recordings, replayed open loop, and strikes one by one."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from rich.table import Table
+from tyro.conf import arg
 
-from rsr import progress
-from rsr.cli.command import say, show
+from rsr.cli.command import show
+from rsr.cli.options import Folders, Name, OptionalFolder, calibration_of, read_sessions
+from rsr.errors import ConfigError
 
 if TYPE_CHECKING:
     import numpy as np
 
     from rsr.calibration import Calibration
-    from rsr.config import LoopConfig
-    from rsr.pipelines.methods import FitControls
     from rsr.scenarios import Scenario
     from rsr.scenarios.metrics import StartName
     from rsr.sessions import Session
     from rsr.simulators import Simulator
 
 
-def figures_of(
+def evaluate(
+    scenario: Name,
+    sessions: Folders,
+    calibration: OptionalFolder = None,
+    held_out: Annotated[bool, arg(help_behavior_hint="")] = False,
+    start: Annotated[str | None, arg(metavar="NAME", help_behavior_hint="")] = None,
+    json: Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="")] = None,
+) -> int:
+    """Measure how well a simulator predicts recordings, replaying their commands open loop.
+
+    Args:
+        scenario: a built-in scenario such as push_cube, or the path of a scenario's YAML file.
+        sessions: folders of stored sessions.
+        calibration: folder of a calibration to judge beside the nominal parameters.
+        held_out: judge only by the episodes that the calibration held out; give the sessions it was made from.
+        start: where simulations begin, one of those that the scenario's YAML file lists; by default its first.
+        json: also write the figures to this file.
+    """
+    from rsr.files import write_json
+    from rsr.scenarios import load_scenario
+    from rsr.sessions import join_sessions
+
+    loaded = load_scenario(scenario)
+    session = join_sessions(read_sessions(loaded, sessions))
+    judged = calibration_of(loaded, calibration)
+    chosen = _held_out(judged, len(session.episodes)) if held_out else tuple(range(len(session.episodes)))
+    figures = _figures_of(loaded, session, judged, calibration, chosen, loaded.evaluation.start(start))
+    _show_figures(figures, len(chosen))
+    if json is not None:
+        best = figures["calibration" if judged else "nominal"]
+        notes = {"scenario": loaded.name, "start": loaded.evaluation.start(start), "episodes": len(chosen)}
+        origin = {"calibration": str(calibration) if calibration else None, "held_out": held_out}
+        nominal = {f"{name}_nominal": value for name, value in figures["nominal"].items()}
+        write_json(json, {**notes, **origin, **best, **nominal})
+    return 0
+
+
+def _held_out(calibration: Calibration | None, count: int) -> tuple[int, ...]:
+    """Number the episodes that the calibration did not fit."""
+    if calibration is None:
+        raise ConfigError(
+            got="--held-out without --calibration",
+            expected="the calibration whose held-out episodes are meant",
+            where="command line",
+            next_step="Add --calibration DIR, or leave --held-out away.",
+        )
+    evidence = calibration.evidence
+    known = len(evidence.fitted) + len(evidence.held_out)
+    if known != count:
+        raise ConfigError(
+            got=f"{count} episodes",
+            expected=f"the {known} that the calibration was made from",
+            where="--held-out",
+            next_step="Name the same sessions in the same order, or leave --held-out away.",
+        )
+    return evidence.held_out
+
+
+def _figures_of(
     scenario: Scenario,
     session: Session,
     calibration: Calibration | None,
@@ -97,7 +154,7 @@ def _named(figures: Mapping[str, float]) -> dict[str, float]:
     return {name if name == "strikes" else f"strike_{name}": value for name, value in figures.items()}
 
 
-def show_figures(figures: Mapping[str, Mapping[str, float]], count: int) -> None:
+def _show_figures(figures: Mapping[str, Mapping[str, float]], count: int) -> None:
     table = Table(title=f"{count} episodes, replayed open loop", title_justify="left")
     table.add_column("figure")
     for name in figures:
@@ -105,69 +162,3 @@ def show_figures(figures: Mapping[str, Mapping[str, float]], count: int) -> None
     for name in figures["nominal"]:
         table.add_row(name, *(f"{found[name]:.4g}" for found in figures.values()))
     show(table)
-
-
-# `rsr calibrate --method all`: every method on the same recordings, in a table and a figure.
-
-COMPARISON, PICTURE = "comparison.json", "comparison.png"
-
-
-def compare_methods(
-    scenario: Scenario, sessions: tuple[Session, ...], settings: LoopConfig, controls: FitControls | None, out: Path
-) -> int:
-    """Fit with every method, one folder each below `out`; write the comparison as JSON and as a picture."""
-    from rsr.calibration import METHODS, Division, save_calibration, start_prior
-    from rsr.files import write_bytes, write_json
-    from rsr.pipelines.methods import FitControls
-    from rsr.reports.calibration import disagreements, picture_of_methods
-
-    found, seconds = {}, {}
-    for method in METHODS:
-        start = time.perf_counter()
-        with progress.bar(method) as advance:
-            tune = settings.tune.model_copy(update={"method": method})
-            fitting = (controls or FitControls(Division())).calibrator(settings.model_copy(update={"tune": tune}))
-            found[method] = fitting.fit(scenario, sessions, start_prior(scenario), settings.seed, advance)
-        seconds[method] = time.perf_counter() - start
-        save_calibration(found[method], out / method)
-    said = disagreements(found)
-    rows = {method: _row(calibration, seconds[method]) for method, calibration in found.items()}
-    write_json(out / COMPARISON, {"scenario": scenario.name, "methods": rows, "disagreements": said})
-    write_bytes(out / PICTURE, picture_of_methods(scenario.space, found))
-    _show(found, rows)
-    for each in said:
-        say(f"warning: {each}")
-    say(str(out / PICTURE))
-    return 0
-
-
-def _row(calibration: Calibration, seconds: float) -> dict[str, float | str]:
-    """Table of the methods; times are of the whole fit, compiling included."""
-    steps, loss = calibration.trace[-1] if len(calibration.trace) else (0.0, float("nan"))
-    evidence = calibration.evidence
-    return {
-        "gap_before": evidence.gap_before,
-        "gap_after": evidence.gap_after,
-        "loss": float(loss),
-        "simulated_steps": float(steps),
-        "seconds": seconds,
-        "status": calibration.status,
-        "sensitivity": calibration.checks.sensitivity,
-    }
-
-
-def _show(found: Mapping[str, Calibration], rows: Mapping[str, Mapping[str, float | str]]) -> None:
-    table = Table(title="all methods on the same recordings", title_justify="left")
-    table.add_column("figure")
-    for method in found:
-        table.add_column(method, justify="right")
-    for name in next(iter(rows.values())):
-        table.add_row(name.replace("_", " "), *(_word(row[name]) for row in rows.values()))
-    for name in next(iter(found.values())).estimates:
-        estimates = [calibration.estimates[name] for calibration in found.values()]
-        table.add_row(name, *(f"{each.value:.4g} ({each.verdict})" for each in estimates))
-    show(table)
-
-
-def _word(value: float | str) -> str:
-    return value if isinstance(value, str) else f"{value:.4g}"

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from rsr.cli import main
-from rsr.cli.ingesting import _named_in
+from rsr.cli.ingest import _named_in
 from rsr.errors import Refused
 
 

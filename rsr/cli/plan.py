@@ -11,7 +11,7 @@ from tyro.conf import arg
 
 from rsr import progress
 from rsr.cli.command import say, show
-from rsr.cli.recordings import Count, Folder, Folders, Name, OptionalFolder, calibration_of, read_sessions
+from rsr.cli.options import Count, Folder, Folders, Name, OptionalFolder, calibration_of, read_sessions
 
 if TYPE_CHECKING:
     from rsr.infogap import EstimatorChoice
