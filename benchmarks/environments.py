@@ -60,7 +60,7 @@ def stepping_seconds(steps: int, rounds: int) -> tuple[float, float]:
 def update_seconds(iterations: int) -> tuple[float, float]:
     """Best time of one PPO iteration: without bonus, with it. They alternate within one training."""
     switched = _Switched(bonus_of(sample_reward()))
-    settings = PPOSettings(train_steps=(2 * iterations + 1) * COPIES * 128, copies=COPIES)
+    settings = PPOSettings(train_steps=(2 * iterations + 1) * COPIES * 128, copies=COPIES, checks=0)
     train(SCENARIO, SCENARIO.space.nominal, settings, 0, switched.turn, bonus=switched.bonus)
     # Between the ends of two rollouts in a row lie an update and a rollout, the latter as switched at the former.
     times_s = np.diff(switched.turned_at_s)

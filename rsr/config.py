@@ -45,7 +45,8 @@ class RealityConfig(SettingsSection):
 class StartConfig(SettingsSection):
     """Iteration 0: the policy trained in the nominal simulator. Later trainings go on with the same algorithm.
 
-    `train_steps` are environment steps; null stands for as many as the algorithm was measured to need.
+    `train_steps` are environment steps at most; null stands for as many as the algorithm was measured to need. Training
+    ends earlier where success has levelled off; `rsr.policies.early_stopping` says when.
     """
 
     algorithm: Literal["ppo", "sac"] = "ppo"

@@ -87,7 +87,8 @@ def train(
 
     Args:
         fit: whose parameters to simulate with; by default the nominal ones.
-        steps: environment steps, over all copies; by default what the algorithm was measured to need.
+        steps: environment steps at most, over all copies; by default what the algorithm was measured to need. Training
+            ends earlier where success has levelled off.
         seed: of everything random.
         algorithm: ppo takes more steps, sac more time for each.
         randomise: posterior gives each copy of the simulator parameters of its own, drawn as the fit leaves them open;

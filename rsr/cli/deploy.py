@@ -123,7 +123,8 @@ def train(
         calibration: folder of a calibration, in whose simulator to train; by default the nominal one.
         randomise: posterior gives each copy of the simulator parameters of its own, drawn as the calibration leaves
             them open; without a calibration, as the scenario's prior does.
-        steps: environment steps, over all copies; by default what the algorithm was measured to need.
+        steps: environment steps at most, over all copies; by default what the algorithm was measured to need. Training
+            ends earlier where success has levelled off.
         seed: of everything random.
     """
     from rsr.calibration import load_calibration, start_calibration
@@ -146,4 +147,6 @@ def train(
     trained.save(out)
     last = f", {trained.curve[-1]['success']:.0%} success in simulation while exploring" if trained.curve else ""
     say(f"{out}{last}")
+    if trained.ended:
+        say(f"Training ended after {trained.ended}.")
     return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
 import gymnasium
@@ -87,12 +87,21 @@ def network_settings(envs: VecNormalize, hidden: tuple[int, ...], **more: Any) -
 
 @dataclass(frozen=True)
 class Learner:
-    """State of a training: the algorithm, the two wrappers around the environment, and the curve so far."""
+    """State of a training.
+
+    Args:
+        normaliser, envs: the two wrappers around the environment.
+        curve: so far.
+        checks: of success, see `rsr.policies.early_stopping`: steps and share.
+        kept: what the training ends with; see `keep`.
+    """
 
     algorithm: Algorithm
     normaliser: VecNormalize
     envs: HeadVecEnv
-    curve: list[dict[str, float]]
+    curve: list[dict[str, float]] = field(default_factory=list)
+    checks: list[dict[str, float]] = field(default_factory=list)
+    kept: Snapshot = field(default_factory=dict)
 
     @property
     def model(self) -> BaseAlgorithm:
@@ -108,6 +117,9 @@ class Learner:
 
     def knowledge(self) -> Snapshot:
         """Weights, optimisers, normalisers and experience, from which a later training goes on."""
+        return {**self._learnt(), **prefixed("experience", self.algorithm.experience())}
+
+    def _learnt(self) -> Snapshot:
         optimisers = self.algorithm.optimisers()
         return {
             "algorithm": np.array(self.algorithm.name),
@@ -119,8 +131,22 @@ class Learner:
                 for name, optimiser in optimisers.items()
                 for key, array in snapshots.optimiser_state(optimiser).items()
             },
-            **prefixed("experience", self.algorithm.experience()),
         }
+
+    def keep(self) -> None:
+        """Remember what was learnt up to here, to end the training with."""
+        self.kept.clear()
+        self.kept.update({**self._learnt(), "steps": np.array(self.model.num_timesteps)})
+
+    @property
+    def kept_steps(self) -> int:
+        """Environment steps after which `keep` was called last."""
+        return int(self.kept["steps"])
+
+    def return_to_kept(self) -> None:
+        """End with what was remembered; experience of after that is none the worse and stays."""
+        if self.kept:
+            self.take_over({**self.kept, **prefixed("experience", self.algorithm.experience())})
 
     def take_over(self, knowledge: Snapshot) -> None:
         """Undo `knowledge`; the world and the generators stay as they are."""
@@ -143,6 +169,7 @@ class Learner:
             **self.knowledge(),
             **prefixed("environment", self.envs.snapshot()),
             **prefixed("generator", snapshots.generators(self.model.action_space)),
+            **prefixed("kept", self.kept),
             "running_returns": self.normaliser.returns,
             "last_observation": np.asarray(self.model._last_obs),
             "last_episode_starts": np.asarray(self.model._last_episode_starts),
@@ -158,6 +185,8 @@ class Learner:
         self.model._last_original_obs = under("environment", snapshot)["observation"]
         self.model._last_episode_starts = snapshot["last_episode_starts"]
         self._take_up(json.loads(str(snapshot["progress"])))
+        self.kept.clear()
+        self.kept.update(under("kept", snapshot))
         snapshots.set_generators(self.model.action_space, under("generator", snapshot))
 
     @property
@@ -172,6 +201,7 @@ class Learner:
             "episodes": list(model.ep_info_buffer or []),
             "successes": list(model.ep_success_buffer or []),
             "curve": self.curve,
+            "checks": self.checks,
         }
 
     def _take_up(self, progress: dict[str, Any]) -> None:
@@ -179,7 +209,7 @@ class Learner:
         model.num_timesteps, model._n_updates = progress["steps"], progress["updates"]
         model.ep_info_buffer = deque(progress["episodes"], maxlen=model._stats_window_size)
         model.ep_success_buffer = deque(progress["successes"], maxlen=model._stats_window_size)
-        self.curve[:] = progress["curve"]
+        self.curve[:], self.checks[:] = progress["curve"], progress["checks"]
 
     def _check(self, knowledge: Snapshot) -> None:
         """Refuse what another algorithm or another network has learnt."""

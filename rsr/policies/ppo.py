@@ -21,11 +21,12 @@ class PPOSettings:
     """Settings measured to learn fastest on two cores: large batches, ten epochs, a high rate that decays to 5 %.
 
     Args:
-        train_steps: environment steps, over all copies.
+        train_steps: environment steps at most, over all copies.
         rollout_steps: control steps of each copy from one update to the next.
         exploration_std: standard deviation of the actions to begin with; a policy trained on starts with at least
             `continued_std`.
         checkpoint_rollouts: rollouts from one checkpoint to the next; some seconds of work that a kill can cost.
+        checks: of success in so many steps, by which a training ends earlier; 0: never. See `EarlyStopping`.
     """
 
     train_steps: int = 1_000_000
@@ -40,6 +41,7 @@ class PPOSettings:
     continued_std: float = 0.37
     hidden: tuple[int, int] = (64, 64)
     checkpoint_rollouts: int = 5
+    checks: int = 20
 
 
 class PPOAlgorithm:

@@ -100,7 +100,7 @@ class SACSettings:
     """Settings measured to learn fastest on two cores: many copies, few large batches, returns over three steps.
 
     Args:
-        train_steps: environment steps, over all copies.
+        train_steps: environment steps at most, over all copies.
         rollout_steps: control steps of each copy from one round of gradient steps to the next.
         gradient_steps: in each round.
         final_rate: share of the learning rate that is left in the end; it falls evenly.
@@ -109,6 +109,7 @@ class SACSettings:
         warm_up_steps: environment steps of random actions before anything is learnt, unless a training goes on.
         target_rate: share by which the target critics follow the critics in each gradient step.
         checkpoint_rollouts: rollouts from one checkpoint to the next; some seconds of work that a kill can cost.
+        checks: of success in so many steps, by which a training ends earlier; 0: never. See `EarlyStopping`.
     """
 
     train_steps: int = 400_000
@@ -125,6 +126,7 @@ class SACSettings:
     warm_up_steps: int = 4096
     hidden: tuple[int, int] = (64, 64)
     checkpoint_rollouts: int = 50
+    checks: int = 20
 
 
 class SACAlgorithm:

@@ -18,6 +18,7 @@ from rsr.environments.vector import HeadVecEnv, TaskVecEnv
 from rsr.errors import PolicyError, check_choice
 from rsr.files import DAMAGED, read_arrays, write_arrays, write_json
 from rsr.policies.checkpoint import Checkpoint, fingerprint
+from rsr.policies.early_stopping import EarlyStopping, Success, distance_of_checks, ended, success_in
 from rsr.policies.learner import OBSERVATION_LIMIT, Learner, algorithm_of
 from rsr.policies.policy import Policy
 from rsr.policies.ppo import PPOAlgorithm, PPOSettings
@@ -36,11 +37,13 @@ class Trained:
     Args:
         state: every network weight, the optimisers, the statistics of both normalisers, and SAC's replay buffer.
         curve: one row a rollout: environment steps, mean return and share of successes of the last 100 episodes.
+        ended: in words, after how many steps it ended and why; empty where success was not checked.
     """
 
     policy: Policy
     state: dict[str, np.ndarray]
     curve: list[dict[str, float]]
+    ended: str = ""
 
     def save(self, folder: Path) -> None:
         self.policy.save(folder)
@@ -73,6 +76,8 @@ def train(
 ) -> Trained:
     """Train in the simulator with parameters [P], or each copy in its own with [copies, P].
 
+    Ends before `train_steps` where success has levelled off; see `rsr.policies.early_stopping`.
+
     Args:
         settings: `PPOSettings` or `SACSettings`, which chooses the algorithm.
         state: of an earlier training to go on from (`load_state`); from scratch where None.
@@ -89,10 +94,12 @@ def train(
         if checkpoint is not None:
             kept = Checkpoint(checkpoint, fingerprint(scenario, params, settings, seed, state, bonus))
             kept.resume(learner)
-        _learn(learner, settings, advance, kept)
+        _learn(learner, scenario, success_in(scenario, params, seed), settings, advance, kept)
     if kept is not None:
         kept.remove()
-    return Trained(learner.policy(envs.task, _card(learner, settings, seed)), learner.knowledge(), learner.curve)
+    words = ended(learner.checks, learner.kept_steps, settings.train_steps) if learner.checks else ""
+    card = {**_card(learner, settings, seed), "checks": learner.checks, "ended": words}
+    return Trained(learner.policy(envs.task, card), learner.knowledge(), learner.curve, words)
 
 
 def make_learner(envs: TaskVecEnv, settings: Settings, seed: int) -> Learner:
@@ -105,7 +112,7 @@ def make_learner(envs: TaskVecEnv, settings: Settings, seed: int) -> Learner:
         case SACSettings():
             algorithm = SACAlgorithm(normaliser, settings, seed)
     algorithm.model.set_logger(Logger(folder=None, output_formats=[]))  # SB3's own leaves a folder in the temporary one
-    return Learner(algorithm, normaliser, head, [])
+    return Learner(algorithm, normaliser, head)
 
 
 def _card(learner: Learner, settings: Settings, seed: int) -> dict[str, Any]:
@@ -113,14 +120,26 @@ def _card(learner: Learner, settings: Settings, seed: int) -> dict[str, Any]:
     return {"settings": plain, "seed": seed, "algorithm": learner.algorithm.name.upper()}
 
 
-def _learn(learner: Learner, settings: Settings, advance: Advance, kept: Checkpoint | None) -> None:
+def _learn(
+    learner: Learner,
+    scenario: Scenario,
+    success: Success,
+    settings: Settings,
+    advance: Advance,
+    kept: Checkpoint | None,
+) -> None:
     """Learn what is left to learn. SB3 resets neither counters nor world in a continuation."""
     model = learner.model
     callbacks: list[BaseCallback] = [_Recorder(learner.curve, settings.train_steps, advance)]
+    if settings.checks:
+        distance = distance_of_checks(scenario, settings.train_steps, settings.checks)
+        if distance <= settings.train_steps:
+            callbacks.append(EarlyStopping(learner, success, settings.train_steps, distance, advance))
     if kept is not None:
         steps_between = settings.checkpoint_rollouts * settings.rollout_steps * settings.copies
         callbacks.append(_Keeper(kept, learner, steps_between))
     model.learn(settings.train_steps - model.num_timesteps, CallbackList(callbacks), reset_num_timesteps=False)
+    learner.return_to_kept()
 
 
 class _Recorder(BaseCallback):

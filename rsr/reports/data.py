@@ -39,6 +39,7 @@ class ReportData:
         task: None where the scenario has none.
         rollouts: of closed-loop episodes, read by `figure_of`; see `rsr.pipelines.loop.evaluate`.
         curves: iteration -> learning curve of the policy trained in it.
+        card: of the policy trained in this iteration.
         missing: piece -> reason.
     """
 
@@ -54,6 +55,7 @@ class ReportData:
     replays: Replays | None
     rollouts: Arrays | None
     curves: Mapping[int, Sequence[Mapping[str, float]]]
+    card: Mapping[str, Any] | None
     infogap: Mapping[str, float] | None
     receipts: tuple[Mapping[str, Any], ...]
     missing: Mapping[str, str] = field(default_factory=dict)
@@ -116,6 +118,7 @@ def read_report_data(workspace: Workspace, iteration: int) -> ReportData:
         replays=reader.read("replays", load_replays, calibration(iteration)),
         rollouts=reader.arrays("rollouts", workspace.evaluation_dir(iteration) / "rollouts.npz", _arrays_of(task)),
         curves=_curves(reader, workspace, iteration),
+        card=reader.read("policy", _document, workspace.policy_dir(iteration) / "policy.json"),
         infogap=reader.read("infogap", _document, workspace.infogap_dir(iteration) / "infogap.json"),
         receipts=tuple(_receipts(reader, workspace, iteration)),
         missing=reader.missing,

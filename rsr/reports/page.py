@@ -59,7 +59,8 @@ def _tile_texts(data: ReportData) -> Iterator[tuple[str, str, str]]:
         return f"{text} in iteration {data.iteration - 1}" if before else "first iteration"
 
     gap = gap_unit([row]).measured
-    yield "Held-out gap", gap(row.get("gap_after")), f"{gap(row.get('gap_before'))} before tuning"
+    nominal = f", {gap(row['gap_nominal'])} nominal" if "gap_nominal" in row else ""
+    yield "Held-out gap", gap(row.get("gap_after")), f"{gap(row.get('gap_before'))} before tuning{nominal}"
     for key in kl_keys([row]):
         yield f"KL of {kl_name(key)}", number(row[key]), was(number(before.get(key)))
     if "success_reality" in row:

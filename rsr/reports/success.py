@@ -46,10 +46,16 @@ def learning(data: ReportData) -> ReportSection:
         f"Training of policy {data.iteration} (green, simulated with parameters {data.iteration}; task reward and "
         "InfoGap) and of its predecessors (grey), each going on from the one before; a point is the mean of the last "
         "100 whole episodes. Everything here is simulated, with the policy's exploration noise on, without which it is "
-        "deployed."
+        f"deployed.{_ended(data)}"
     )
     curves = picture(draw(paint, (WIDE, 2.8), (1, 2)), "Success and return during training", caption)
     return ReportSection("learning", title, curves)
+
+
+def _ended(data: ReportData) -> str:
+    """Say how the training ended, of policies that know it."""
+    words = (data.card or {}).get("ended")
+    return f" This training ended after {words}." if words else ""
 
 
 def _curves(data: ReportData, axes: Sequence[Axes]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rsr.calibration import Calibration, load_calibration
+from rsr.calibration import Calibration, channel_rms, load_calibration, replay
 from rsr.config import EvaluateConfig
 from rsr.files import write_arrays, write_json
 from rsr.infogap import InfoGapReward, kl_axis
@@ -13,7 +13,8 @@ from rsr.policies.rollouts import Rollouts, recorded, run, starts_of, visits
 from rsr.progress import Advance
 from rsr.randomness import generator
 from rsr.scenarios import Scenario, load_scenario, structured
-from rsr.sessions import read_session
+from rsr.sessions import Session, read_session
+from rsr.simulators import MujocoSimulator, correct_sensors
 from rsr.workspace import Workspace
 
 
@@ -57,6 +58,7 @@ def evaluate(workspace: Workspace, iteration: int, advance: Advance) -> None:
         **_missing(reality=real, sim=simulated, sim_retrained=onward),
         **_coverage(real),
         **_tuning(after),
+        "gap_nominal": _nominal_gap(scenario, session, after),
         **_infogap(InfoGapReward.load(workspace.infogap_dir(iteration))),
         "units": {"gap": after.evidence.gap_unit} | {figure.key: figure.unit for figure in real.task.figures},
     }
@@ -98,6 +100,19 @@ def _tuning(calibration: Calibration) -> dict[str, object]:
         "verdicts": {name: estimate.verdict for name, estimate in calibration.estimates.items()},
         "calibration_status": calibration.status,
     }
+
+
+def _nominal_gap(scenario: Scenario, session: Session, after: Calibration) -> float:
+    """Gap of the nominal simulator on the very episodes that the tuned one is judged on.
+
+    Gaps of different iterations are of different recordings: a better policy touches more, so there is more to miss.
+    """
+    episodes = [session.episodes[index] for index in after.evidence.held_out]
+    nominal = scenario.space.nominal
+    with MujocoSimulator(scenario) as simulator:
+        corrected = correct_sensors(scenario, simulator, episodes, nominal)
+        replayed = replay(scenario, simulator, corrected, nominal)
+    return channel_rms(scenario, corrected, replayed)[scenario.gap_channel]
 
 
 def _infogap(reward: InfoGapReward) -> dict[str, float]:

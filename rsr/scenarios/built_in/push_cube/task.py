@@ -136,7 +136,7 @@ TASK = Task(
     instruction=instruction,
     probes=PROBES,
     training={
-        "ppo": {"train_steps": 800_000, "further_steps": 400_000},
+        "ppo": {"train_steps": 500_000, "further_steps": 300_000},
         "sac": {"train_steps": 400_000, "further_steps": 150_000},
     },
 )

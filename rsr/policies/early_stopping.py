@@ -1,0 +1,124 @@
+"""Early stopping: a training ends when the success of its policy has levelled off, and the budget is its upper limit.
+
+At even distances of the budget the policy acts as it is deployed, without exploration, in episodes of their own: starts
+and sensor noise are drawn from the training's seed for this purpose, the same at each check, and no copy that learns
+draws from them. What a training learns until it stops is therefore what it would have learnt unchecked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from stable_baselines3.common.callbacks import BaseCallback
+
+from rsr.policies import rollouts
+from rsr.policies.learner import Learner
+from rsr.progress import Advance
+from rsr.randomness import generator
+from rsr.scenarios import Scenario
+
+EPISODES = 128
+"""Of a check: success near 95 % has a standard error of 2 points."""
+COMPARED = 4
+"""Checks, with as many before them: of the usual 20 in a budget, 35 % of it have passed with the first eight."""
+LEARNT_SHARE = 0.1
+"""Success below this may be chance: the task is not learnt yet, and many a task is learnt late."""
+
+Success = Callable[[Learner], float]
+"""Share of `EPISODES` in which the policy succeeds as it stands."""
+
+
+def success_in(scenario: Scenario, params: np.ndarray, seed: int) -> Success:
+    """Measure success in the simulator that a training of this seed has: parameters [P], or [copies, P]."""
+    rows = np.atleast_2d(params)
+    # Copies that differ from each other are judged in equal parts, one after the other.
+    params = rows if len(rows) == 1 else np.resize(rows, (EPISODES, rows.shape[1]))
+
+    def measured(learner: Learner) -> float:
+        policy = learner.policy(learner.envs.task, {})
+        rng = generator(seed, "success checks")
+        starts = policy.task.reset(rng, EPISODES)
+        return float(rollouts.run(scenario, params, policy, starts, rng).success.mean())
+
+    return measured
+
+
+def distance_of_checks(scenario: Scenario, budget: int, checks: int) -> int:
+    """Environment steps from one check to the next: never fewer than the episodes of a check themselves take."""
+    return max(budget // checks, EPISODES * scenario.episode_steps)
+
+
+def standard_error(share: float, checks: int = 1) -> float:
+    """Standard error of a share in so many checks; by the rule of succession, so that 0 and 100 % have one, too."""
+    count = EPISODES * checks
+    share = (share * count + 1) / (count + 2)
+    return float(np.sqrt(share * (1 - share) / count))
+
+
+def within_error_of_best(successes: Sequence[float]) -> bool:
+    """Whether the newest check is no worse than the best by more than a standard error."""
+    best = max(successes)
+    return successes[-1] >= best - standard_error(best)
+
+
+def levelled_off(successes: Sequence[float]) -> bool:
+    """Whether the last checks are, in the mean, no better than those before by more than a standard error.
+
+    Means, since a single lucky check would hide a slow rise behind it.
+    """
+    if len(successes) < 2 * COMPARED or max(successes) < LEARNT_SHARE:
+        return False
+    before, last = (float(np.mean(each)) for each in np.split(np.array(successes[-2 * COMPARED :]), 2))
+    return last <= before + standard_error(before, COMPARED)
+
+
+class EarlyStopping(BaseCallback):
+    """Checks success where a rollout starts, keeps the newest of the best policies, and ends the training.
+
+    Args:
+        budget: environment steps of the whole training.
+        distance: environment steps from one check to the next.
+    """
+
+    def __init__(self, learner: Learner, success: Success, budget: int, distance: int, advance: Advance) -> None:
+        super().__init__()
+        self._learner, self._success, self._advance = learner, success, advance
+        self._budget, self._distance = budget, distance
+        self._ended = False
+
+    def _on_rollout_start(self) -> None:
+        steps = self._learner.model.num_timesteps
+        last = self._checks[-1]["steps"] if self._checks else -1
+        # A training that was killed comes here again, at the steps of a check that its checkpoint knows.
+        if steps // self._distance > last // self._distance:
+            self._check(steps)
+        self._ended = levelled_off([each["success"] for each in self._checks])
+
+    def _on_step(self) -> bool:
+        return not self._ended
+
+    def _on_training_end(self) -> None:
+        steps = self._learner.model.num_timesteps
+        if self._ended:
+            self._advance(1.0, "ended after " + ended(self._checks, self._learner.kept_steps, self._budget))
+        elif self._checks and steps > self._checks[-1]["steps"]:
+            self._check(steps)
+
+    @property
+    def _checks(self) -> list[dict[str, float]]:
+        return self._learner.checks
+
+    def _check(self, steps: int) -> None:
+        self._checks.append({"steps": steps, "success": self._success(self._learner)})
+        # Of those that the noise of a check does not tell apart, the one that has learnt longest.
+        if within_error_of_best([each["success"] for each in self._checks]):
+            self._learner.keep()
+
+
+def ended(checks: Sequence[dict[str, float]], kept_steps: int, budget: int) -> str:
+    """Say how a training ended and which policy was kept."""
+    (kept,) = (each["success"] for each in checks if each["steps"] == kept_steps)
+    last = int(checks[-1]["steps"])
+    how = f"all of {budget:,} steps" if last >= budget else f"{last:,} of {budget:,} steps, as success had levelled off"
+    return f"{how}; policy of step {kept_steps:,} kept, {kept:.0%} success without exploring"

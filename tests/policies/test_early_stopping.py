@@ -1,0 +1,203 @@
+"""A training ends when success has levelled off; what it learns until then, and its bytes, do not depend on checks."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from own_arm import write_own_arm
+
+from rsr.files import sha256
+from rsr.policies.early_stopping import (
+    COMPARED,
+    EPISODES,
+    EarlyStopping,
+    distance_of_checks,
+    ended,
+    levelled_off,
+    standard_error,
+    success_in,
+    within_error_of_best,
+)
+from rsr.policies.training import PPOSettings, SACSettings, Trained, train
+from rsr.scenarios import Scenario, load_scenario
+
+STEPS, CHECKS = 40_960, 16
+"""Of the budget: 20 rollouts of 64 copies."""
+SETTINGS = {
+    "ppo": PPOSettings(STEPS, 64, 32, epochs=1, hidden=(8, 8), checkpoint_rollouts=3, checks=CHECKS),
+    "sac": SACSettings(STEPS, 64, 32, gradient_steps=1, hidden=(8, 8), checkpoint_rollouts=3, checks=CHECKS),
+}
+EASY, HOPELESS = "tolerance=7.0", "tolerance=1e-9"
+
+
+@pytest.fixture(scope="module", params=["ppo", "sac"])
+def settings(request) -> PPOSettings | SACSettings:
+    return SETTINGS[request.param]
+
+
+def arm(folder, tolerance: str) -> Scenario:
+    """Three joints that count as arrived within a tolerance; episodes of half a second."""
+    path = write_own_arm(folder)
+    path.write_text(path.read_text().replace("episode_steps: 40", "episode_steps: 10"))
+    task = folder / "task.py"
+    task.write_text(task.read_text().replace("tolerance=0.1", tolerance))
+    return load_scenario(path)
+
+
+@pytest.fixture(scope="module")
+def easy(tmp_path_factory) -> Scenario:
+    return arm(tmp_path_factory.mktemp("easy"), EASY)
+
+
+def trained(scenario: Scenario, settings, said: list[str] | None = None, **more) -> Trained:
+    def advance(fraction: float, words: str = "") -> None:
+        if said is not None:
+            said.append(words)
+
+    return train(scenario, more.pop("params", scenario.space.nominal), settings, 3, advance, **more)
+
+
+def test_success_that_rises_has_not_levelled_off():
+    assert not levelled_off([0.1 * number for number in range(10)])
+
+
+def test_success_that_does_not_rise_for_some_checks_has_levelled_off():
+    level = [0.9] * (2 * COMPARED)
+    assert levelled_off([0.1, 0.5, *level])
+    assert not levelled_off([0.1, 0.5, *level[1:]])
+    assert not levelled_off(level[1:]), "too few checks"
+
+
+def test_success_that_falls_has_levelled_off():
+    assert levelled_off([0.9] * COMPARED + [0.5] * COMPARED)
+
+
+def test_what_is_better_by_no_more_than_a_standard_error_is_no_improvement():
+    error = standard_error(0.5, COMPARED)
+    assert error == pytest.approx(np.sqrt(0.25 / (COMPARED * EPISODES)))
+    assert levelled_off([0.5] * COMPARED + [0.5 + 0.9 * error] * COMPARED)
+    assert not levelled_off([0.5] * COMPARED + [0.5 + 1.1 * error] * COMPARED)
+
+
+def test_one_lucky_check_does_not_hide_a_slow_rise():
+    """As push_t learns: 1 point a check, which is less than the noise of one."""
+    rise = [0.80, 0.81, 0.86, 0.83, 0.84, 0.85, 0.86, 0.86]
+    assert max(rise[COMPARED:]) <= max(rise[:COMPARED])
+    assert not levelled_off(rise)
+
+
+def test_a_task_in_which_nothing_succeeds_yet_has_not_levelled_off():
+    assert not levelled_off([0.0] * 20)
+    assert not levelled_off([0.0, 1 / EPISODES] + [0.0] * 20), "once by chance"
+
+
+def test_a_share_of_none_or_all_is_uncertain_too():
+    assert 0 < standard_error(0.0) < 2 / EPISODES
+    assert standard_error(1.0) == pytest.approx(standard_error(0.0))
+
+
+def test_the_newest_is_kept_unless_the_best_is_better_by_more_than_a_standard_error():
+    assert within_error_of_best([0.2, 0.9, 0.9 - 0.9 * standard_error(0.9)])
+    assert not within_error_of_best([0.2, 0.9, 0.9 - 1.1 * standard_error(0.9)])
+
+
+def test_checks_take_no_more_steps_than_what_they_check(easy):
+    assert distance_of_checks(easy, 1_000_000, 20) == 50_000
+    assert distance_of_checks(easy, 1_000, 20) == EPISODES * easy.episode_steps
+
+
+def test_training_ends_where_success_has_levelled_off_and_says_so(easy, settings, tmp_path):
+    said: list[str] = []
+    first = trained(easy, settings, said)
+    first.save(tmp_path / "first")
+    trained(easy, settings).save(tmp_path / "second")
+    assert sha256(tmp_path / "first") == sha256(tmp_path / "second")
+    steps = [check["steps"] for check in first.policy.card["checks"]]
+    assert steps[0] == 0
+    assert len(steps) == 2 * COMPARED
+    assert steps[-1] < STEPS / 2
+    assert [check["success"] for check in first.policy.card["checks"]] == [1.0] * len(steps)
+    assert first.ended == (
+        f"{steps[-1]:,} of {STEPS:,} steps, as success had levelled off; policy of step {steps[-1]:,} kept, "
+        "100% success without exploring"
+    )
+    assert said[-1] == f"ended after {first.ended}"
+    assert first.policy.card["ended"] == first.ended
+
+
+def test_checks_change_nothing_of_what_is_learnt(easy, settings):
+    checked, whole = trained(easy, settings), trained(easy, replace(settings, checks=0))
+    assert len(checked.curve) < len(whole.curve)
+    assert whole.curve[: len(checked.curve)] == checked.curve
+    assert whole.ended == ""
+    assert whole.policy.card["checks"] == []
+
+
+def test_a_training_that_was_killed_ends_at_the_same_bytes(easy, settings, tmp_path):
+    path, copy = tmp_path / ".training.npz", tmp_path / "copy.npz"
+
+    def keep_the_first(fraction: float, words: str = "") -> None:
+        if path.exists() and not copy.exists():
+            copy.write_bytes(path.read_bytes())
+
+    nominal = easy.space.nominal
+    train(easy, nominal, settings, 3, keep_the_first, checkpoint=path).save(tmp_path / "whole")
+    copy.rename(path)
+    trained(easy, settings, checkpoint=path).save(tmp_path / "resumed")
+    assert sha256(tmp_path / "resumed") == sha256(tmp_path / "whole")
+
+
+def test_where_nothing_succeeds_all_of_the_budget_is_used(tmp_path):
+    found = trained(arm(tmp_path, HOPELESS), SETTINGS["ppo"])
+    assert found.curve[-1]["steps"] == STEPS
+    assert found.ended == f"all of {STEPS:,} steps; policy of step {STEPS:,} kept, 0% success without exploring"
+
+
+def test_copies_with_parameters_of_their_own_are_all_judged(easy):
+    nominal = easy.space.nominal
+    params = np.stack([nominal * factor for factor in np.linspace(0.9, 1.1, 64)])
+    assert trained(easy, SETTINGS["ppo"], params=params).ended == trained(easy, SETTINGS["ppo"]).ended
+
+
+def test_a_policy_that_is_lost_again_is_not_the_one_that_is_kept(easy, monkeypatch):
+    """The checks of this training are given; it must end with what it knew at the best of them."""
+    shares = iter([0.1, 0.9, 0.5, 0.4, 0.3, 0.2, 0.2, 0.2])
+    states = []
+
+    def success(learner):
+        states.append({name: array.copy() for name, array in learner.knowledge().items()})
+        return next(shares)
+
+    monkeypatch.setattr("rsr.policies.training.success_in", lambda *_: success)
+    found = trained(easy, SETTINGS["ppo"])
+    best = int(found.policy.card["checks"][1]["steps"])
+    assert f"policy of step {best:,} kept, 90% success" in found.ended
+    assert states[1].keys() == found.state.keys()
+    for name, array in states[1].items():
+        np.testing.assert_array_equal(found.state[name], array, err_msg=name)
+    assert any(not np.array_equal(states[-1][name], array) for name, array in states[1].items())
+
+
+def test_success_is_that_of_the_policy_as_it_is_deployed(easy, tmp_path):
+    """From starts that belong to the seed: twice the same, and others for another seed."""
+    hard = arm(tmp_path, "tolerance=0.3")
+    seen: list[list[float]] = []
+
+    def noting(learner):
+        seen.append([success_in(hard, hard.space.nominal, seed)(learner) for seed in (3, 3, 4)])
+        return seen[-1][0]
+
+    from stable_baselines3.common.callbacks import CallbackList
+
+    from rsr.environments.vector import TaskVecEnv
+    from rsr.policies.training import make_learner
+
+    settings = SETTINGS["ppo"]
+    envs = TaskVecEnv(hard, hard.space.nominal, settings.copies, 3)
+    learner = make_learner(envs, settings, 3)
+    stopping = EarlyStopping(learner, noting, STEPS, 4 * 2048, lambda fraction, words="": None)
+    learner.model.learn(4 * 2048, CallbackList([stopping]))
+    envs.close()
+    assert all(first == again for first, again, _ in seen)
+    assert any(first != other for first, _, other in seen)
+    assert ended(learner.checks, learner.kept_steps, STEPS).startswith(f"{4 * 2048:,} of")
