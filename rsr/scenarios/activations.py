@@ -58,7 +58,14 @@ def check_activations(model: mujoco.MjModel, where: str) -> None:
 
 
 def check_coordinates_alone(scenario: Scenario, what: str) -> None:
-    """Refuse channels that read sensors, and actuators with internal state, where a simulator has neither."""
+    """Refuse channels that read sensors, actuators with internal state, values per episode: a simulator has none."""
+    if scenario.per_episode:
+        raise _refused(
+            f"values per episode ({', '.join(each.name for each in scenario.per_episode)})",
+            "the same simulator for every recording, for " + what,
+            f"scenario {scenario.name}",
+            "Calibrate with another method, such as cmaes.",
+        )
     reading = [each.channel.name for each in scenario.observed if each.sensor_columns]
     if reading or scenario.base_model.na:
         raise _refused(

@@ -18,6 +18,7 @@ from rsr.scenarios.collision import CollisionPair
 from rsr.scenarios.metrics import Evaluation
 from rsr.scenarios.observed import Observed, RecordedVelocity
 from rsr.scenarios.parameters import ParameterSpace
+from rsr.scenarios.per_episode import EpisodeValue
 from rsr.scenarios.smoothing import noise_left, unrest
 from rsr.scenarios.trial_model import without_pictures
 from rsr.sessions import Channel, Episode
@@ -53,6 +54,7 @@ class Scenario:
         limits: of motion, as far as the YAML file states them.
         file: the YAML file that it was loaded from; None where it was made in Python.
         settling_steps: see `history_steps`; 0 where no actuator has internal state.
+        per_episode: values that come with each recording.
     """
 
     name: str
@@ -82,6 +84,7 @@ class Scenario:
     limits: StatedLimits | None = None
     file: Path | None = None
     settling_steps: int = 0
+    per_episode: tuple[EpisodeValue, ...] = ()
 
     @classmethod
     def from_mjcf(
@@ -226,16 +229,20 @@ class Scenario:
         """Physics steps per control step."""
         return round(self.control_dt_s / self.base_model.opt.timestep)
 
-    def model(self, values: np.ndarray, pictures: bool = False) -> mujoco.MjModel:
+    def model(
+        self, values: np.ndarray, pictures: bool = False, per_episode: np.ndarray | None = None
+    ) -> mujoco.MjModel:
         """Make a model with parameters [P] applied and derived constants refreshed.
 
         Args:
             pictures: keep meshes and textures that only cameras see.
+            per_episode: values [C] of an episode; nominal ones by default.
         """
         self.space.check(values)
+        given = self.nominal_per_episode if per_episode is None else per_episode
         model = copy.copy(self.base_model if pictures else self._moving_model)
         for binding in self.bindings:
-            binding.apply(model, self.base_model, float(values[binding.parameter]))
+            binding.apply(model, self.base_model, float(binding.value(values, given)))
         refresh_constants(model)
         return model
 
@@ -286,13 +293,35 @@ class Scenario:
         return episode[self.command][:-1]
 
     def commands_from(self, episode: Episode, row: int, steps: int) -> np.ndarray:
-        """Commands [H + steps, nu] of a rollout that starts at a row, those before it included that may still act.
+        """Commands [H + steps, nu + C] of a rollout that starts at a row, those before it included that may still act.
 
-        Before and after the episode the first and last recorded ones stand in.
+        Before and after the episode the first and last recorded ones stand in. The last C columns are the values per
+        episode, the same in every row.
         """
         commands = self.commands(episode)
         wanted = np.arange(row - self.history_steps, row + steps)
-        return commands[np.clip(wanted, 0, len(commands) - 1)]
+        sent = commands[np.clip(wanted, 0, len(commands) - 1)]
+        if not self.per_episode:
+            return sent
+        given = np.array([each.of(episode) for each in self.per_episode])
+        return np.concatenate([sent, np.broadcast_to(given, (len(sent), len(given)))], axis=1)
+
+    @cached_property
+    def nominal_per_episode(self) -> np.ndarray:
+        """[C], values per episode where nothing was recorded."""
+        return np.array([each.nominal for each in self.per_episode])
+
+    @property
+    def command_width(self) -> int:
+        """Columns nu + C that simulators take as commands."""
+        return self.base_model.nu + len(self.per_episode)
+
+    def with_per_episode(self, commands: np.ndarray) -> np.ndarray:
+        """Commands [B, N, nu + C]; where they are [B, N, nu], the nominal values per episode are added."""
+        if commands.shape[2] == self.command_width:
+            return commands
+        shape = (*commands.shape[:2], len(self.per_episode))
+        return np.concatenate([commands, np.broadcast_to(self.nominal_per_episode, shape)], axis=2)
 
     def states(self, episode: Episode) -> np.ndarray:
         """States [T + 1, n] of a recording, freed of measurement noise as far as a few rows allow (`smooth`).

@@ -40,6 +40,7 @@ YAML_KEYS: dict[str, YamlKeys] = {
                 "gap_horizon_s",
                 "bias_window_s",
                 "structure",
+                "per_episode",
                 "evaluation",
                 "collision",
                 "limits",
@@ -74,8 +75,9 @@ YAML_KEYS: dict[str, YamlKeys] = {
     ),
     "parameter": YamlKeys(
         frozenset({"nominal", "lower", "upper", "unit", "prior_std"}),
-        frozenset({"scale", "unit_step", "description", "sets", "scales", "delays", "sensor_delay"}),
+        frozenset({"scale", "unit_step", "description", "sets", "scales", "delays", "sensor_delay", "times"}),
     ),
+    "per_episode": YamlKeys(frozenset({"nominal", "unit"}), frozenset({"tag", "description", "sets", "scales"})),
     "evaluation": YamlKeys(frozenset({"starts", "metrics"}), frozenset({"horizon_s", "free_flight"})),
     "free_flight": YamlKeys(frozenset({"position", "orientation", "below_m", "frames_before"})),
     "collision": YamlKeys(frozenset({"striker", "struck"}), frozenset({"nose_radius_m", "shape"})),
@@ -138,12 +140,14 @@ _RANGE = Form(
 _PLACES = Form("a list of mappings", lambda value: isinstance(value, list) and all(map(_named, value)))
 _FORMS: dict[str, Form] = {
     **dict.fromkeys(("title", "mjcf", "gap_channel", "unit", "frame", "clock", "mode", "description", "delays"), _TEXT),
+    **dict.fromkeys(("tag", "times"), _TEXT),
     **dict.fromkeys(("channel", "statistic", "striker", "struck", "position", "orientation"), _TEXT),
     **dict.fromkeys(("nominal", "lower", "upper", "below_m"), _ANY_NUMBER),
     **dict.fromkeys(("control_dt_s", "window_s", "gap_horizon_s", "horizon_s", "prior_std", "display_unit"), _POSITIVE),
     **dict.fromkeys(("noise", "bias_std", "bias_window_s"), _NOT_NEGATIVE),
     **dict.fromkeys(
-        ("channels", "parameters", "metrics", "reads", "sites", "ranges", "limits", "stand_in", "adds"), _NAMED
+        ("channels", "parameters", "per_episode", "metrics", "reads", "sites", "ranges", "limits", "stand_in", "adds"),
+        _NAMED,
     ),
     **dict.fromkeys(("box_lower", "box_upper"), _POINT),
     **dict.fromkeys(("friction_anisotropy", "dry_friction", "gravity_compensation", "sensor_noise"), _RANGE),

@@ -21,10 +21,10 @@ class Simulator(Protocol):
         Args:
             states: [B, n], start of each window: qpos, qvel, activations of actuators and readings of sensors
                 (`Scenario.state_size`). Of these, simulations begin with qpos and qvel.
-            actions: [B, H + T, nu], commands (for position-controlled arms: joint setpoints), each held for one
-                control step. The first H (`scenario.history_steps`) were in force *before* the window begins,
-                oldest first; a control delay reaches back to them, and actuators with internal state begin with what
-                they left.
+            actions: [B, H + T, nu + C], commands (for position-controlled arms: joint setpoints), each held for one
+                control step, and values per episode; [B, H + T, nu] for nominal ones of these. The first H
+                (`scenario.history_steps`) were in force *before* the window begins, oldest first; a control delay
+                reaches back to them, and actuators with internal state begin with what they left.
             params: [P] for all windows, or [B, P]; physical units, order of `scenario.space`.
 
         Returns:
@@ -102,10 +102,13 @@ class MujocoSimulator:
     def rollout(self, states: np.ndarray, actions: np.ndarray, params: np.ndarray) -> np.ndarray:
         """See `Simulator.rollout`. Windows that share a row of `params` share a model."""
         batch = len(states)
+        size, inputs = len(self.scenario.space), self.scenario.base_model.nu
+        given = self.scenario.with_per_episode(actions)[:, 0, inputs:]
+        actions = actions[:, :, :inputs]
         # Compiling a model's constants costs more than a short window, so equal parameters share one.
-        params = np.broadcast_to(np.atleast_2d(params), (batch, len(self.scenario.space)))
-        unique, which = np.unique(params, axis=0, return_inverse=True)
-        compiled = [self.scenario.model(values) for values in unique]
+        params = np.broadcast_to(np.atleast_2d(params), (batch, size))
+        unique, which = np.unique(np.concatenate([params, given], axis=1), axis=0, return_inverse=True)
+        compiled = [self.scenario.model(row[:size], per_episode=row[size:]) for row in unique]
         models = [compiled[i] for i in which.ravel()]
         weights = np.stack([self._delay_weights(values) for values in unique])[which.ravel()]
         controls = delayed(actions[:, self.scenario.settling_steps :], weights)

@@ -47,11 +47,11 @@ class Injector:
         self._sensor_columns = _differentiable_sensors(scenario)
         self._template, self.data = _put(_converging(_with_all_rows(scenario)), scenario.name)
 
-    def model(self, values: jax.Array) -> mjx.Model:
-        """Write values [P], physical units, and refresh derived constants."""
-        model = self._template
+    def model(self, values: jax.Array, per_episode: jax.Array | None = None) -> mjx.Model:
+        """Write values [P], physical units, with those of an episode [C], and refresh derived constants."""
+        model, given = self._template, self.scenario.nominal_per_episode if per_episode is None else per_episode
         for binding in self.scenario.bindings:
-            model = _written(model, binding.changes(self._base, values[binding.parameter]))
+            model = _written(model, binding.changes(self._base, binding.value(values, given)))
         return refresh_constants(model, self._base, self.data) if self._refreshes else model
 
     def step(self, model: mjx.Model, data: mjx.Data) -> mjx.Data:

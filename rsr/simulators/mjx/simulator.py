@@ -63,6 +63,7 @@ class MjxSimulator:
 
     def rollout(self, states: np.ndarray, actions: np.ndarray, params: np.ndarray) -> np.ndarray:
         """See `Simulator.rollout`."""
+        actions = self.scenario.with_per_episode(actions)
         trajectory = np.zeros((len(states), self._steps(actions) + 1, self.scenario.state_size))
         self._in_chunks(states, params, lambda rows, values: self._roll(states, actions, rows, values, trajectory))
         self._report_not_finite(trajectory, actions, params)
@@ -80,7 +81,7 @@ class MjxSimulator:
             States [B, T + 1, n] and their derivatives [B, T + 1, n, P]. For a log-scaled parameter a
             derivative is with respect to log(value), for a linear one to value / unit_step (`ParameterSpace`).
         """
-        space = self.scenario.space
+        space, actions = self.scenario.space, self.scenario.with_per_episode(actions)
         shape = (len(states), self._steps(actions) + 1, self.scenario.state_size)
         trajectory, derivatives = np.zeros(shape), np.zeros((*shape, len(space)))
         # Keeps clear of clamps at the bounds, see `_INSIDE`.
@@ -148,7 +149,7 @@ class MjxSimulator:
             derivatives_into[rows, time + 1] = np.swapaxes(np.asarray(tangents)[: len(rows)], 1, 2)
 
     def _commands_in_force(self, actions: np.ndarray) -> list[np.ndarray]:
-        """For each control step the commands [B, delay_steps + 1, nu] that may rule it, newest first."""
+        """For each control step the commands [B, delay_steps + 1, nu + C] that may rule it, newest first."""
         ages, oldest = self.scenario.delay_steps + 1, self.scenario.settling_steps
         return [
             np.ascontiguousarray(actions[:, oldest + step : oldest + step + ages][:, ::-1])
@@ -162,7 +163,7 @@ class MjxSimulator:
 
     @cached_property
     def _begin(self) -> Callable:
-        """(coordinates [P], states [BATCH, n], commands before [BATCH, H, nu]) -> states with activations, tangents."""
+        """(coordinates [P], states [BATCH, n], commands before [BATCH, H, nu + C]) -> begun states, tangents."""
         scenario = self.scenario
         place = slice(scenario.base_model.nq + scenario.base_model.nv, scenario.physics_size)
 
@@ -177,20 +178,21 @@ class MjxSimulator:
         shapes = (
             (len(scenario.space),),
             (BATCH, scenario.state_size),
-            (BATCH, scenario.history_steps, scenario.base_model.nu),
+            (BATCH, scenario.history_steps, scenario.command_width),
         )
         function = jax.vmap(one, in_axes=(None, 0, 0))
         return program(f"{scenario.name}-begin", function, shapes, fingerprint(scenario, BATCH))
 
     def _activations(self, values: jax.Array, before: jax.Array) -> jax.Array:
-        """Activations [na] that the commands [H, nu] before a window leave; see `rsr.scenarios.activations`."""
+        """Activations [na] that the commands [H, nu + C] before a window leave; see `rsr.scenarios.activations`."""
         base, ages = self.scenario.base_model, self.scenario.delay_steps + 1
+        before, given = before[:, : base.nu], before[0, base.nu :]
         padded = jnp.concatenate([jnp.repeat(before[:1], ages - 1, axis=0), before])
         weights = self._delay_weights(values)
         stacked = jnp.stack([padded[ages - 1 - age : len(padded) - age] for age in range(ages)], axis=1)
         controls = jnp.einsum("sa,tan->tsn", weights, stacked).reshape(-1, base.nu)
         steady = steady_activations(base, controls, jnp)
-        kept = shares_kept(base, time_constants_s(self._injector.model(values), jnp), jnp)
+        kept = shares_kept(base, time_constants_s(self._injector.model(values, given), jnp), jnp)
         return jax.lax.scan(lambda act, goal: (goal + kept * (act - goal), None), steady[0], steady[1:])[0]
 
     @cached_property
@@ -217,7 +219,7 @@ class MjxSimulator:
             (len(scenario.space),),
             (BATCH, scenario.state_size),
             (BATCH, scenario.base_model.nv),
-            (BATCH, scenario.delay_steps + 1, scenario.base_model.nu),
+            (BATCH, scenario.delay_steps + 1, scenario.command_width),
             *more_shapes,
         )
         return program(f"{scenario.name}-{name}", function, shapes, fingerprint(scenario, BATCH))
@@ -225,10 +227,10 @@ class MjxSimulator:
     def _control_step(
         self, coordinates: jax.Array, state: jax.Array, warm: jax.Array, commands: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
-        """One window, one control step: coordinates [P], state [n], warm start [nv], commands [delay_steps + 1, nu]."""
-        values = self._injector.values(coordinates)
-        model = self._injector.model(values)
-        controls = self._delay_weights(values) @ commands
+        """One window, one control step: coordinates [P], state [n], warm start [nv], commands [delay + 1, nu + C]."""
+        values, inputs = self._injector.values(coordinates), self.scenario.base_model.nu
+        model = self._injector.model(values, commands[0, inputs:])
+        controls = self._delay_weights(values) @ commands[:, :inputs]
         base, data = self.scenario.base_model, self._injector.data
 
         def placed(qpos, qvel, act, warm, control):
