@@ -12,6 +12,7 @@ from typing import Any, get_args
 from rich.console import Console, RenderableType
 from rich.markup import escape
 
+from rsr.cli.command import version_line
 from rsr.config import LoopConfig
 from rsr.errors import ConfigError
 from rsr.reports import chain_table, is_simulated, read_rows, verdict_sentence
@@ -114,6 +115,7 @@ def _show_result(campaign: Campaign, *figures: RenderableType) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("rsr-loop", description="Bring a campaign up to date: the loop, CLASH or GNN.")
     add = parser.add_argument
+    add("--version", action="version", version=version_line())
     add("--workspace", default=".", help="folder of the campaign (default: the current one)")
     add("--iterations", type=_positive, default=3, help="length of the chain, those already done included (default: 3)")
     add("--scenario", help="begin a campaign in a new folder, on a stand-in for reality (`rsr init` asks for more)")

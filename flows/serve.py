@@ -28,6 +28,7 @@ import psutil
 from rich.console import Console
 from rich.markup import escape
 
+from rsr.cli.command import version_line
 from rsr.errors import ConfigError
 from rsr_flows import api_server
 from rsr_flows._password import FILE as PASSWORD_FILE
@@ -88,6 +89,7 @@ class _Failure(Exception):
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("rsr-serve", description="Server, worker and deployments, here.")
+    parser.add_argument("--version", action="version", version=version_line())
     api_server.add_address(parser)
     return parser
 

@@ -96,6 +96,12 @@ class Workspace:
         plain = all(_PLAIN_NAME.fullmatch(path.name) for path in beside)  # others would have to be quoted in dvc.yaml
         return beside if beside and plain else [folder]
 
+    @property
+    def has_task(self) -> bool:
+        """Whether its scenario has a task, and so the campaign a policy. Asked of the files, which are not run."""
+        file = Path(self.settings().scenario)
+        return not file.is_file() or (file.parent / "task.py").is_file() or bool(_TASK.search(_text(file)))
+
     def iteration_dir(self, iteration: int) -> Path:
         return self.root / "iterations" / f"{iteration:03d}"
 
@@ -242,6 +248,7 @@ class Workspace:
 
 
 _PLAIN_NAME = re.compile(r"[\w.-]+")
+_TASK = re.compile(r"^task:", re.MULTILINE)
 _PYTHON_MODEL = re.compile(r"^mjcf:\s*[\"']?[^\s\"':]+\.py:", re.MULTILINE)
 
 

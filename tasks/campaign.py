@@ -13,7 +13,7 @@ from typing import Any, Literal
 from rsr.config import LoopConfig, parse_config
 from rsr.errors import ConfigError, SessionError, WorkspaceError
 from rsr.files import write_text
-from rsr.pipelines import LAUNCHER_FILE, StepTable, reason_to_stop, table_of
+from rsr.pipelines import LAUNCHER_FILE, StepTable, check_task, own_table, reason_to_stop, table_of
 from rsr.spreading import load
 from rsr.workspace import CHAIN_FILE, CURVES_FILE, Workspace
 from rsr_tasks import bookkeeping, versions
@@ -72,7 +72,7 @@ def opened(
     """
     root, table = Path(root).resolve(), load_table(table_name)
     if is_held(root):
-        yield Campaign(Workspace(root), table)
+        yield Campaign(Workspace(root), own_table(Workspace(root), table))
         return
     begins = is_new(root) or (adopt and may_begin(root))
     if begins and config is None:
@@ -82,8 +82,10 @@ def opened(
     with held(root) as dead:
         if config is not None and (is_new(root) or (adopt and may_begin(root))):  # by now another may have made it
             create_workspace(root, config, table)
+        table = own_table(Workspace(root), table)
         _check_kind(root, table)
         Workspace(root).check_scenario()
+        check_task(Workspace(root))
         check_space(root)
         recover(root, dead)
         refresh(root, table)
@@ -92,7 +94,7 @@ def opened(
 
 def _check_kind(root: Path, table: StepTable) -> None:
     """Refuse to run other stages in a campaign than those with which it began."""
-    own = table_of(Workspace(root).settings())
+    own = table_of(Workspace(root))
     if {step.name for step in own.stages} != {step.name for step in table.stages}:
         raise WorkspaceError(
             got=f"a campaign whose stages are {', '.join(step.name for step in own.stages)}",

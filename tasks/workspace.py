@@ -13,7 +13,15 @@ from typing import Any
 from rsr.config import LoopConfig, dump_config, load_config
 from rsr.errors import WorkspaceError
 from rsr.files import cannot_write, write_json, write_text
-from rsr.pipelines import LAUNCHER_FILE, PYTHON_FILE, StepTable, render_launcher, render_pipeline, with_curves
+from rsr.pipelines import (
+    LAUNCHER_FILE,
+    PYTHON_FILE,
+    StepTable,
+    own_table,
+    render_launcher,
+    render_pipeline,
+    with_curves,
+)
 from rsr.workspace import CHAIN_FILE, SCENARIO_DIR, Workspace
 from rsr_tasks import bookkeeping, versions
 from rsr_tasks.own_scenario import take_in
@@ -118,7 +126,7 @@ def create_workspace(root: Path, config: LoopConfig, table: StepTable) -> Worksp
     if not (root / "params.yaml").exists() or load_config(root / "params.yaml") != config:  # comments stay
         dump_config(config, root / "params.yaml")
     write_json(root / CHAIN_FILE, {"chain": {}})
-    refresh(root, table)
+    refresh(root, own_table(Workspace(root), table))
     names = [".gitignore", ".dvcignore", ".dvc/.gitignore", ".dvc/config", "data.dvc", "params.yaml", CHAIN_FILE]
     names += [SCENARIO_DIR] if (root / SCENARIO_DIR).is_dir() else []
     versions.commit(root, "rsr: a new campaign", [root / name for name in (*names, "dvc.yaml", LAUNCHER_FILE)])

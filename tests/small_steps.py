@@ -9,7 +9,7 @@ from unittest import mock
 from rsr.calibration import calibrator
 from rsr.calibration.fitting import Effort
 from rsr.config import InfoGapConfig, LoopConfig, RealityConfig, RetrainConfig, StartConfig, TuneConfig
-from rsr.pipelines import TABLE, methods
+from rsr.pipelines import TABLE, WITHOUT_POLICY, StepTable, methods
 from rsr.pipelines.loop.stages import tune as real_tune
 from rsr.progress import Advance
 from rsr.workspace import Workspace
@@ -31,9 +31,11 @@ def tune(workspace: Workspace, iteration: int, advance: Advance) -> None:
         real_tune(workspace, iteration, advance)
 
 
-def _small(name: str) -> str:
-    return "small_steps:tune" if name == "tune" else next(s.function for s in TABLE.stages if s.name == name)
+def _small(table: StepTable) -> StepTable:
+    return replace(
+        table, stages=tuple(replace(s, function="small_steps:tune") if s.name == "tune" else s for s in table.stages)
+    )
 
 
-SMALL_TABLE = "small_steps:STEPS"
-STEPS = replace(TABLE, stages=tuple(replace(step, function=_small(step.name)) for step in TABLE.stages))
+SMALL_TABLE, SMALL_WITHOUT_POLICY = "small_steps:STEPS", "small_steps:STEPS_WITHOUT_POLICY"
+STEPS, STEPS_WITHOUT_POLICY = _small(TABLE), _small(WITHOUT_POLICY)

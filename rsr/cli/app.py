@@ -14,7 +14,7 @@ from rsr.cli.calibrate import calibrate
 from rsr.cli.campaign import report, status, step
 from rsr.cli.check import check
 from rsr.cli.clash import clash
-from rsr.cli.command import hint, later, say_error
+from rsr.cli.command import hint, later, say, say_error, version_line
 from rsr.cli.deploy import deploy, export, recover, train
 from rsr.cli.doctor import doctor
 from rsr.cli.evaluate import evaluate
@@ -72,8 +72,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> int:
     try:
+        given = sys.argv[1:] if arguments is None else list(arguments)
+        if given == ["--version"]:
+            say(version_line())
+            return 0
         with _without_colours():
-            command = _parsed(arguments)
+            command = _parsed(given)
         return command()
     finally:
         sys.stdout.flush()  # here, where a reader that is gone can still be dealt with
@@ -107,7 +111,7 @@ def _parsed(arguments: Sequence[str] | None) -> Callable[[], int]:
         {command.__name__: later(command) for command in (*_lent(), *COMMANDS)},
         prog="rsr",
         description="Close the gap between simulation and reality: look at the loop, or do a part of it by hand. "
-        "Begin with rsr init. The loop itself: rsr-loop --help",
+        "Begin with rsr init. The loop itself: rsr-loop --help. Which version this is: rsr --version",
         args=arguments,
         config=(tyro.conf.FlagCreatePairsOff,),
     )

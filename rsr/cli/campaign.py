@@ -14,7 +14,7 @@ from rsr import progress
 from rsr.cli.command import Folder, hint, located, say, show
 from rsr.cli.doctor import loop_at_work
 from rsr.errors import ConfigError
-from rsr.pipelines import CLASH, TABLE, StepTable, run_step, table_of
+from rsr.pipelines import CLASH, GNN, TABLE, StepTable, run_step, table_of
 from rsr.reports import chain_table, is_simulated, read_rows, verdict_sentence
 from rsr.reports.chain import tuning_table
 from rsr.workspace import CHAIN_FILE, Workspace
@@ -37,7 +37,7 @@ def status(workspace: Folder = None, json: Annotated[bool, arg(help_behavior_hin
     rows = read_rows(found)
     if json:
         say(json_format.dumps(rows, indent=1))
-    elif rows and _table(found) is not TABLE:
+    elif rows and _table(found) in (CLASH, GNN):
         show(tuning_table(rows))
     elif rows:
         show(chain_table(rows, is_simulated(found)))
@@ -57,9 +57,10 @@ def step(
     """Run one step of an iteration; this is what dvc.yaml calls. Leaves a receipt in receipts/.
 
     Args:
-        name: start (iteration 0 only), collect, tune, infogap, retrain, evaluate or report; in a campaign of CLASH:
-            strikes and surrogate (iteration 0 only), collect, adapt, evaluate, aim or report; in one that learns a
-            simulator: prior (iteration 0 only), collect, identify, scale, train, finetune, evaluate or report.
+        name: start (iteration 0 only), collect, tune, infogap, retrain, evaluate or report; without a task: prior
+            (iteration 0 only), collect, tune, evaluate or report; in a campaign of CLASH: strikes and surrogate
+            (iteration 0 only), collect, adapt, evaluate, aim or report; in one that learns a simulator: prior
+            (iteration 0 only), collect, identify, scale, train, finetune, evaluate or report.
         iteration: its number in the chain.
         workspace: the campaign's folder; by default the current one or the nearest above it.
     """
@@ -151,13 +152,13 @@ def _loop(workspace: Workspace, iterations: int) -> str:
     here = Path.cwd()
     elsewhere = "" if workspace.root == here else f" --workspace {os.path.relpath(workspace.root, here)}"
     table = _table(workspace)
-    flow = f"python -m rsr_flows.{'clash' if table is CLASH else 'gnn'}" if table is not TABLE else _LOOP
+    flow = f"python -m rsr_flows.{table.name}" if table in (CLASH, GNN) else _LOOP
     return f"{flow}{elsewhere} --iterations {iterations}"
 
 
 def _table(workspace: Workspace) -> StepTable:
     """The campaign's stages; those of the loop where there are no settings."""
-    return table_of(workspace.settings()) if workspace.settings_path.exists() else TABLE
+    return table_of(workspace) if workspace.settings_path.exists() else TABLE
 
 
 def _open_steps(workspace: Workspace, iteration: int) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any, Union
 
@@ -82,6 +83,11 @@ def say(text: str) -> None:
 def hint(text: str) -> None:
     """Write beside the result, where it does not disturb a machine that reads the result."""
     Console(stderr=True).out(text, highlight=False)
+
+
+def version_line() -> str:
+    """Say which version is installed."""
+    return f"rsr {metadata.version('rsr')}"
 
 
 def say_error(error: RsrError) -> None:

@@ -9,10 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from rsr.config import LoopConfig
+from rsr.errors import WorkspaceError
 from rsr.pipelines.clash.table import CLASH
 from rsr.pipelines.core import Curve, Plot, Step, StepTable
 from rsr.pipelines.gnn.table import GNN
+from rsr.workspace import Workspace
 
 EACH = "_*"
 """Ends a key that stands for one of each of the task's figures."""
@@ -111,6 +112,52 @@ TABLE = StepTable(
 )
 
 
+WITHOUT_POLICY = StepTable(
+    name="rsr-loop",
+    stages=(
+        Step(
+            name="prior",
+            summary="Parameters before any recording",
+            function="rsr.pipelines.loop.stages:prior",
+            deps=(),
+            outs=("{dir}/calibration",),
+            foreach=False,
+            reads_task=False,
+        ),
+        TABLE.step("tune"),
+        Step(
+            name="evaluate",
+            summary="Gap on held-out episodes, before tuning and after",
+            function="rsr.pipelines.loop.evaluate:evaluate_gap",
+            deps=("{session}", "{dir}/calibration"),
+            outs=(),
+            metrics=("{dir}/evaluation/metrics.json",),
+            reads_task=False,
+        ),
+        Step(
+            name="report",
+            summary=TABLE.step("report").summary,
+            function=TABLE.step("report").function,
+            deps=("{session}", "{prev}/calibration", "{dir}/calibration", "{dir}/evaluation/metrics.json"),
+            outs=("{dir}/report.html",),
+            reads_task=False,
+        ),
+    ),
+    collect=Step(
+        name="collect",
+        summary="Take the session that the lab recorded",
+        function="rsr.pipelines.loop.collect:collect_without_policy",
+        deps=(),
+        outs=("{session}",),
+        settings=TABLE.collect.settings,
+        reads_task=False,
+    ),
+    curves=(Curve("Gap between reality and simulation", ("gap_before", "gap_after")),),
+    models={"calibration": "{dir}/calibration"},
+)
+"""The loop of a scenario without a task: what a lab records is taken, tuned to, judged and reported."""
+
+
 # Which pipeline a campaign runs, its settings say; which figures its task has, its metrics.
 
 
@@ -129,8 +176,47 @@ def _spelt_out(keys: Iterable[str], known: Sequence[str]) -> Iterator[str]:
             yield key
 
 
-def table_of(config: LoopConfig) -> StepTable:
-    """The loop's own table, or that of the method whose section the settings have."""
+def table_of(workspace: Workspace) -> StepTable:
+    """The table that a campaign has: of the method whose section its settings have, or the loop's own.
+
+    Without a task there is no policy, and so no step that trains or runs one. Which of the two a campaign is, its first
+    iteration settles.
+    """
+    config = workspace.settings()
     if config.clash is not None:
         return CLASH
-    return GNN if config.gnn is not None else TABLE
+    if config.gnn is not None:
+        return GNN
+    has_policy = workspace.has_task if not workspace.chain() else not began_without_policy(workspace)
+    return TABLE if has_policy else WITHOUT_POLICY
+
+
+def own_table(workspace: Workspace, table: StepTable) -> StepTable:
+    """The loop's own table as this campaign has it, with a policy's steps or without; any other as it is."""
+    return WITHOUT_POLICY if table is TABLE and table_of(workspace) is WITHOUT_POLICY else table
+
+
+def began_without_policy(workspace: Workspace) -> bool:
+    """Whether the loop began with the prior alone; git keeps the receipt that says so."""
+    return (workspace.receipts_dir(0) / f"{WITHOUT_POLICY.stages[0].name}.json").exists()
+
+
+def check_task(workspace: Workspace) -> None:
+    """Refuse to go on with a loop whose scenario got or lost its task after the first iteration.
+
+    Raises:
+        WorkspaceError: it did.
+    """
+    if not workspace.chain() or table_of(workspace) not in (TABLE, WITHOUT_POLICY):
+        return
+    began_without = began_without_policy(workspace)
+    if began_without is not workspace.has_task:
+        return
+    if began_without:
+        got, expected = "a task", "none: the sessions of this campaign were recorded without a policy"
+        next_step = "Give the task a campaign of its own: `rsr init NEW --scenario {}`; or remove it."
+    else:
+        got, expected = "no task", "the one with which this campaign began"
+        next_step = "Bring it back: `git checkout -- scenario`; or begin anew without: `rsr init NEW --scenario {}`."
+    file = workspace.settings().scenario
+    raise WorkspaceError(got=got, expected=expected, where=file, next_step=next_step.format(file))

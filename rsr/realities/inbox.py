@@ -128,10 +128,10 @@ class Inbox:
         check_session(session, self._scenario.channels)
 
     def _waiting(self, plan: CollectionPlan, got: str) -> Waiting:
-        policy = f" with policy {plan.policy_sha256[:12]}" if plan.policy_sha256 else ""
+        policy = f" recorded with policy {plan.policy_sha256[:12]}" if plan.policy_sha256 else ""
         return Waiting(
             got=got,
-            expected=f"a session of {plan.episodes} episodes recorded{policy}",
+            expected=f"a session of {plan.episodes} episodes{policy}",
             where=str(self._folder / plan.session),
             next_step=f"Record what {plan.session}.request.json asks for and put it here, then run this again.",
         )

@@ -88,10 +88,14 @@ def _chain(data: ReportData) -> Markup:
 def _legend(data: ReportData) -> Markup:
     k = data.iteration
     origin = "was simulated too: it is a MuJoCo stand-in with hidden parameters" if data.simulated else "is real"
-    order = paragraph(
-        f"In iteration {k} policy {k - 1} ran on the {data.reality}; the simulator was then tuned to the recording "
-        f"(parameters {k - 1} became parameters {k}), and policy {k} was trained in it. The recording {origin}."
-    )
+    tuned = f"the simulator was then tuned to the recording (parameters {k - 1} became parameters {k})"
+    if data.task is None:
+        order = paragraph(f"In iteration {k} the lab recorded; {tuned}. The recording {origin}.")
+    else:
+        order = paragraph(
+            f"In iteration {k} policy {k - 1} ran on the {data.reality}; {tuned}, and policy {k} was trained in it. "
+            f"The recording {origin}."
+        )
     meanings = bullets(f"{figure.title}: {figure.meaning}" for figure in figures_of(data.rows))
     return join([order, folded("What the columns mean (k: the iteration)", meanings)])
 
@@ -105,13 +109,16 @@ def links(data: ReportData) -> ReportSection:
         ("recorded session", workspace.session_dir(k)),
         ("settings frozen for the iteration", workspace.frozen_path(k)),
         ("calibration, with replayed trajectories", workspace.calibration_dir(k)),
-        ("InfoGap model", workspace.infogap_dir(k)),
-        ("policy trained in this iteration", workspace.policy_dir(k)),
-        ("policy that was deployed", workspace.policy_dir(k - 1)),
         ("metrics", workspace.metrics_path(k)),
-        ("closed-loop rollouts", workspace.evaluation_dir(k) / "rollouts.npz"),
         ("receipts", workspace.receipts_dir(k)),
     ]
+    if data.task is not None:
+        places[3:3] = [
+            ("InfoGap model", workspace.infogap_dir(k)),
+            ("policy trained in this iteration", workspace.policy_dir(k)),
+            ("policy that was deployed", workspace.policy_dir(k - 1)),
+            ("closed-loop rollouts", workspace.evaluation_dir(k) / "rollouts.npz"),
+        ]
     if k > 1:
         places.append((f"report of iteration {k - 1}", workspace.report_path(k - 1)))
     page = workspace.report_path(k).parent
@@ -187,12 +194,17 @@ SECTIONS: tuple[Callable[[ReportData], ReportSection], ...] = (
 )
 
 
+_OF_POLICY = (divergence, success, learning, coverage, infogap)
+"""Left out where the scenario has no task."""
+
+
 def render_report(workspace: Workspace, iteration: int, advance: Advance = ignore) -> str:
     """Render the page of one iteration from the files of its workspace; equal files give an equal page."""
     data = read_report_data(workspace, iteration)
     sections = []
     for index, section in enumerate(SECTIONS):
-        sections.append(section(data))
+        if data.task is not None or section not in _OF_POLICY:
+            sections.append(section(data))
         advance((index + 1) / len(SECTIONS), sections[-1].title)
     title = f"Iteration {iteration} · {data.scenario.name}"
     return template("page.html").render(data=data, sections=sections, title=title)

@@ -53,7 +53,9 @@ class Panel:
 
 
 def trajectories(data: ReportData) -> ReportSection:
-    parts = [_open_loop(data), closed_loop(data), errors_at_the_end(data)]
+    parts = [_open_loop(data)]
+    if data.task is not None:
+        parts += [closed_loop(data), errors_at_the_end(data)]
     return ReportSection("trajectories", "Recorded and simulated trajectories", join(parts))
 
 

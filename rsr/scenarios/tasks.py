@@ -30,8 +30,8 @@ def task_of(scenario: Scenario) -> Task:
             got=f"scenario {scenario.name}, which has no task to learn",
             expected=f"a {TASK_FILE} beside its YAML file, with a `TASK`",
             where="training",
-            next_step="Write one (docs/scenarios.md), or go round the loop without a policy: without it, the scenario "
-            "can be calibrated (`rsr calibrate`).",
+            next_step="Write one (docs/scenarios.md). Without it the scenario can be calibrated: `rsr calibrate`, or a "
+            "campaign on a lab's recordings, `rsr init --reality inbox`.",
         )
     task = _loaded(scenario.folder, scenario.name)
     return task if task.states.names else replace(task, states=default_states(scenario, task))

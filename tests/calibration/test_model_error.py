@@ -53,6 +53,15 @@ def off_by(loss: Loss, added: np.ndarray) -> Loss:
     return replace(loss, windows=replace(loss.windows, real=real))
 
 
+def test_steps_that_no_episode_reaches_keep_the_error_of_the_last_one_that_is(exact, truth):
+    """All episodes are shorter than a window, as in a session of short throws."""
+    off = off_by(exact, np.random.default_rng(0).normal(0.0, 0.01, (COUNT, STEPS, 3)))
+    short = replace(off, windows=replace(off.windows, lengths=np.full(COUNT, STEPS - 4)))
+    found = ModelError.of(short, truth).channels[CHANNEL]
+    assert (found[-4:] == found[-5]).all()
+    assert found[-5] == pytest.approx(0.01, rel=0.2)
+
+
 def test_noise_alone_is_no_model_error(exact, truth):
     noise = push_cube().observed_channel(CHANNEL).noise
     noisy = off_by(exact, np.random.default_rng(0).normal(0.0, noise, (COUNT, STEPS, 3)))

@@ -90,7 +90,8 @@ def test_options_go_over_them(tmp_path):
     ("options", "words"),
     [
         (["--scenario", "push_qube", "--reality", "inbox"], "got scenario 'push_qube'"),
-        (["--scenario", "double_pendulum", "--reality", "inbox"], "got scenario double_pendulum, which has no task"),
+        (["--scenario", "double_pendulum", "--reality", "stand_in"], "got reality.kind: stand_in, which only a policy"),
+        (["--scenario", "double_pendulum", "--reality", "inbox", "--approval"], "as there is no policy to approve of"),
         (["--pipeline", "clash", "--scenario", "push_cube", "--reality", "inbox"], "got no `collision`"),
         (["--pipeline", "clash", "--scenario", "strike", "--reality", "robot"], "got reality 'robot'"),
         (["--pipeline", "gnn", "--scenario", "cube_toss", "--reality", "stand_in"], "of scenario cube_toss"),

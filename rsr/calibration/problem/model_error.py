@@ -49,10 +49,9 @@ class ModelError:
         left, inside, channels, scaled = loss.differences(point), loss.windows.inside, {}, []
         for observed in loss.scenario.observed:
             noise, errors = observed.noise, left[observed.channel.name]
-            # Monotone regression pools steps; where windows are few, that of a single one is luck.
-            grown = isotonic_regression(np.maximum(_mean_square(errors, inside) - noise**2, 0.0), weights=inside.sum(0))
-            channels[observed.channel.name] = np.sqrt(grown.x)
-            scaled.append(errors / np.sqrt(noise**2 + grown.x)[:, None])
+            grown = _growing(np.maximum(_mean_square(errors, inside) - noise**2, 0.0), inside.sum(axis=0))
+            channels[observed.channel.name] = np.sqrt(grown)
+            scaled.append(errors / np.sqrt(noise**2 + grown)[:, None])
         return cls(channels, _rows_as_one(np.concatenate(scaled, axis=-1), inside) * loss.windows.overlap)
 
 
@@ -64,6 +63,15 @@ def assumed_scales(scenario: Scenario) -> dict[str, float]:
 def robust_weights(scaled: np.ndarray) -> np.ndarray:
     """Weights of scaled residuals in reweighted least squares with the pseudo-Huber loss."""
     return 1.0 / np.sqrt(1.0 + np.square(scaled / ROBUST_SCALES))
+
+
+def _growing(variance: np.ndarray, windows: np.ndarray) -> np.ndarray:
+    """Variance [T] that never shrinks, nearest to a measured one [T] of so many windows [T]."""
+    # Monotone regression pools steps; where windows are few, that of a single one is luck. Of steps that no window
+    # reaches, all episodes being shorter, nothing is known: they keep the last one's.
+    reached = int(np.count_nonzero(windows))
+    grown = isotonic_regression(variance[:reached], weights=windows[:reached]).x
+    return np.pad(grown, (0, len(variance) - reached), mode="edge")
 
 
 def _mean_square(errors: np.ndarray, inside: np.ndarray) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rsr.config import LoopConfig, RealityConfig
+from rsr.errors import ConfigError
 from rsr.files import sha256
 from rsr.pipelines.clash.collect import check_reality as check_strikes
 from rsr.pipelines.gnn.collect import check_reality as check_contacts
@@ -15,7 +16,7 @@ from rsr.randomness import derive_seed
 from rsr.realities import CollectionPlan, Inbox, Reality, StandIn
 from rsr.realities.robot import make_robot_reality
 from rsr.realities.strikes import StrikeReality
-from rsr.scenarios import Scenario, load_scenario, task_of
+from rsr.scenarios import Scenario, has_task, load_scenario, task_of
 from rsr.scenarios.built_in.strike import struck_shape
 from rsr.sessions import check_session, read_session, write_session
 from rsr.sessions.intake.screening import IntakeLimits
@@ -45,6 +46,47 @@ def collect(workspace: Workspace, iteration: int, advance: Advance) -> None:
     )
     check_session(session, scenario.channels)
     write_session(workspace.data_dir, session)
+
+
+def collect_without_policy(workspace: Workspace, iteration: int, advance: Advance) -> None:
+    """Take what the lab recorded of a scenario that has no task: nothing of ours moves anything.
+
+    Raises:
+        Waiting: the lab has not recorded it yet.
+        ConfigError: another reality is set.
+    """
+    config = workspace.config(iteration)
+    check_moved_by_lab(config)
+    scenario, target = load_scenario(config.scenario), workspace.session_dir(iteration)
+    plan = CollectionPlan(
+        target.name, config.reality.episodes, derive_seed(config.seed, iteration, "collect", config.reality.seed)
+    )
+    session = _reality(workspace, iteration, scenario, config.reality).collect(None, plan, advance)
+    check_session(session, scenario.channels)
+    write_session(workspace.data_dir, session)
+
+
+def check_moved_by_lab(config: LoopConfig) -> None:
+    """Refuse, where there is no task, a reality that only a policy moves, and a gate for policies.
+
+    Raises:
+        ConfigError: it is one.
+    """
+    where = f"scenario {config.scenario}, which has no task"
+    if config.reality.kind != "inbox":
+        raise ConfigError(
+            got=f"reality.kind: {config.reality.kind}, which only a policy moves",
+            expected="reality.kind: inbox, or a task to train a policy for",
+            where=where,
+            next_step="Take the lab's own recordings (`--reality inbox`), or write a task (docs/scenarios.md).",
+        )
+    if config.reality.approval:
+        raise ConfigError(
+            got="reality.approval: true",
+            expected="false, as there is no policy to approve of",
+            where=where,
+            next_step="Leave `--approval` away (in params.yaml: `approval: false`).",
+        )
 
 
 def _robot_before(workspace: Workspace, iteration: int) -> str | None:
@@ -91,6 +133,9 @@ def check_beginning(config: LoopConfig) -> Scenario:
     elif config.gnn is not None:
         check_contacts(config)
     else:
+        if not has_task(scenario):
+            check_moved_by_lab(config)
+            return scenario
         task_of(scenario)
         if on_stand_in:
             StandIn(scenario, config.reality.seed)

@@ -65,6 +65,19 @@ def evaluate(workspace: Workspace, iteration: int, advance: Advance) -> None:
     write_json(workspace.metrics_path(iteration), document)
 
 
+def evaluate_gap(workspace: Workspace, iteration: int, advance: Advance) -> None:
+    """Write evaluation/metrics.json where there is no policy: what tuning did to the gap on held-out episodes."""
+    after = load_calibration(workspace.calibration_dir(iteration))
+    document = {
+        "iteration": iteration,
+        "seed": workspace.config(iteration).seed,
+        "episodes": len(read_session(workspace.session_dir(iteration)).episodes),
+        **_tuning(after),
+        "units": {"gap": after.evidence.gap_unit},
+    }
+    write_json(workspace.metrics_path(iteration), document)
+
+
 def _divergence(scenario: Scenario, config: EvaluateConfig, real: Rollouts, simulated: Rollouts) -> dict[str, float]:
     """KL between recorded and simulated trajectories of each figure that is an axis (Table I)."""
     length = int(real.rows.max())

@@ -43,6 +43,12 @@ def start(workspace: Workspace, iteration: int, advance: Advance) -> None:
     trained.save(workspace.policy_dir(iteration))
 
 
+def prior(workspace: Workspace, iteration: int, advance: Advance) -> None:
+    """Write calibration/ of iteration 0 alone: the scenario has no task, and so there is no policy to train."""
+    scenario = load_scenario(workspace.config(iteration).scenario)
+    save_calibration(start_calibration(scenario), workspace.calibration_dir(iteration))
+
+
 # Fit the simulator's parameters to the iteration's session.
 
 
