@@ -14,18 +14,15 @@ JOINT_UPPER_RAD = np.array([2.09, 0.17, 3.14, 2.96, 1.74, 3.14])
 
 def fingertip(joints: np.ndarray) -> np.ndarray:
     """Fingertip position in the world [..., 3] of joint angles [..., 6]."""
-    q1, q2, q3, q4, q5 = (joints[..., column] for column in range(5))
-    bend = q2 + q3
+    turn, shoulder, elbow, roll, pitch = (joints[..., column] for column in range(5))
+    # Asked for many times in each control step: one call for all sines, and one for all cosines.
+    angles = np.stack([turn, shoulder, shoulder + elbow, roll, pitch])
+    (sin_1, sin_2, sin_bend, sin_4, sin_5), (cos_1, cos_2, cos_bend, cos_4, cos_5) = np.sin(angles), np.cos(angles)
     # The tool's direction in the forearm's frame is Rx(q4) Ry(q5) e_x.
-    along, aside, below = np.cos(q5), np.sin(q4) * np.sin(q5), np.cos(q4) * np.sin(q5)
-    out = UPPER_ARM_M * np.cos(q2) + FOREARM_M * np.cos(bend)
-    out = out + TOOL_M * (along * np.cos(bend) - below * np.sin(bend))
-    down = UPPER_ARM_M * np.sin(q2) + FOREARM_M * np.sin(bend)
-    down = down + TOOL_M * (along * np.sin(bend) + below * np.cos(bend))
-    left = TOOL_M * aside
-    x = np.cos(q1) * out - np.sin(q1) * left
-    y = np.sin(q1) * out + np.cos(q1) * left
-    return np.stack([x, y, SHOULDER_HEIGHT_M - down], axis=-1)
+    along, left, below = TOOL_M * cos_5, TOOL_M * sin_4 * sin_5, TOOL_M * cos_4 * sin_5
+    out = UPPER_ARM_M * cos_2 + (FOREARM_M + along) * cos_bend - below * sin_bend
+    down = UPPER_ARM_M * sin_2 + (FOREARM_M + along) * sin_bend + below * cos_bend
+    return np.stack([cos_1 * out - sin_1 * left, sin_1 * out + cos_1 * left, SHOULDER_HEIGHT_M - down], axis=-1)
 
 
 def joints_for(tip: np.ndarray, pitch: np.ndarray | float = np.pi / 2) -> np.ndarray:
