@@ -58,7 +58,8 @@ def check_activations(model: mujoco.MjModel, where: str) -> None:
 
 
 def check_coordinates_alone(scenario: Scenario, what: str) -> None:
-    """Refuse channels that read sensors, and actuators with internal state, where a simulator has neither."""
+    """Refuse channels that read sensors, actuators with internal state and effects, where a simulator has none."""
+    check_no_effects(scenario, what)
     reading = [each.channel.name for each in scenario.observed if each.sensor_columns]
     if reading or scenario.base_model.na:
         raise _refused(
@@ -66,6 +67,17 @@ def check_coordinates_alone(scenario: Scenario, what: str) -> None:
             "channels of positions and actuators without internal state, for a simulator of " + what,
             f"scenario {scenario.name}",
             "Calibrate with another method, such as cmaes.",
+        )
+
+
+def check_no_effects(scenario: Scenario, what: str) -> None:
+    """Refuse effects where a simulator does not apply them."""
+    if scenario.effects is not None:
+        raise _refused(
+            f"effects ({', '.join(effect.name for effect in scenario.effects.each)})",
+            "no effects, which only MuJoCo and MJX apply, for a simulator of " + what,
+            f"scenario {scenario.name}",
+            "Calibrate with another method, such as sysid or cmaes.",
         )
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from rsr.errors import chosen
 from rsr.scenarios.bindings import Binding, refresh_constants
 from rsr.scenarios.collision import CollisionPair
+from rsr.scenarios.effects import Effects
 from rsr.scenarios.metrics import Evaluation
 from rsr.scenarios.observed import Observed, RecordedVelocity
 from rsr.scenarios.parameters import ParameterSpace
@@ -53,6 +54,7 @@ class Scenario:
         limits: of motion, as far as the YAML file states them.
         file: the YAML file that it was loaded from; None where it was made in Python.
         settling_steps: see `history_steps`; 0 where no actuator has internal state.
+        effects: physics that MuJoCo lacks; their recorded settings follow the commands as further columns.
     """
 
     name: str
@@ -82,6 +84,7 @@ class Scenario:
     limits: StatedLimits | None = None
     file: Path | None = None
     settling_steps: int = 0
+    effects: Effects | None = None
 
     @classmethod
     def from_mjcf(
@@ -234,6 +237,8 @@ class Scenario:
         """
         self.space.check(values)
         model = copy.copy(self.base_model if pictures else self._moving_model)
+        if self.effects is not None:
+            self.effects.prepare(model)
         for binding in self.bindings:
             binding.apply(model, self.base_model, float(values[binding.parameter]))
         refresh_constants(model)
@@ -280,13 +285,28 @@ class Scenario:
         return (model.key_qpos[0], model.key_ctrl[0]) if model.nkey else (model.qpos0, np.zeros(model.nu))
 
     def commands(self, episode: Episode) -> np.ndarray:
-        """Commands in force in each step, [T, nu]; the last row of a recording repeats an earlier command."""
+        """Commands in force in each step, [T, c]; the last row of a recording repeats an earlier command."""
         if self.command is None:
-            return np.zeros((len(episode) - 1, self.base_model.nu))
-        return episode[self.command][:-1]
+            commands = np.zeros((len(episode) - 1, self.base_model.nu))
+        else:
+            commands = episode[self.command][:-1]
+        recorded = [episode[each.channel][:-1, each.column] for each in self.effects.settings] if self.effects else []
+        return np.column_stack([commands, *recorded]) if recorded else commands
+
+    @property
+    def command_width(self) -> int:
+        """Columns c of commands: nu, and one a recorded setting of an effect."""
+        return self.base_model.nu + (len(self.effects.settings) if self.effects else 0)
+
+    def with_settings(self, commands: np.ndarray) -> np.ndarray:
+        """Commands [..., c] of those of the actuators [..., nu], where no settings were recorded beside them."""
+        if self.effects is None or commands.shape[-1] == self.command_width:
+            return commands
+        settings = np.broadcast_to(self.effects.otherwise, (*commands.shape[:-1], len(self.effects.settings)))
+        return np.concatenate([commands, settings], axis=-1)
 
     def commands_from(self, episode: Episode, row: int, steps: int) -> np.ndarray:
-        """Commands [H + steps, nu] of a rollout that starts at a row, those before it included that may still act.
+        """Commands [H + steps, c] of a rollout that starts at a row, those before it included that may still act.
 
         Before and after the episode the first and last recorded ones stand in.
         """

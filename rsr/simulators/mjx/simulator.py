@@ -63,6 +63,7 @@ class MjxSimulator:
 
     def rollout(self, states: np.ndarray, actions: np.ndarray, params: np.ndarray) -> np.ndarray:
         """See `Simulator.rollout`."""
+        actions = self.scenario.with_settings(actions)
         trajectory = np.zeros((len(states), self._steps(actions) + 1, self.scenario.state_size))
         self._in_chunks(states, params, lambda rows, values: self._roll(states, actions, rows, values, trajectory))
         self._report_not_finite(trajectory, actions, params)
@@ -80,7 +81,7 @@ class MjxSimulator:
             States [B, T + 1, n] and their derivatives [B, T + 1, n, P]. For a log-scaled parameter a
             derivative is with respect to log(value), for a linear one to value / unit_step (`ParameterSpace`).
         """
-        space = self.scenario.space
+        space, actions = self.scenario.space, self.scenario.with_settings(actions)
         shape = (len(states), self._steps(actions) + 1, self.scenario.state_size)
         trajectory, derivatives = np.zeros(shape), np.zeros((*shape, len(space)))
         # Keeps clear of clamps at the bounds, see `_INSIDE`.
@@ -177,7 +178,7 @@ class MjxSimulator:
         shapes = (
             (len(scenario.space),),
             (BATCH, scenario.state_size),
-            (BATCH, scenario.history_steps, scenario.base_model.nu),
+            (BATCH, scenario.history_steps, scenario.command_width),
         )
         function = jax.vmap(one, in_axes=(None, 0, 0))
         return program(f"{scenario.name}-begin", function, shapes, fingerprint(scenario, BATCH))
@@ -188,7 +189,7 @@ class MjxSimulator:
         padded = jnp.concatenate([jnp.repeat(before[:1], ages - 1, axis=0), before])
         weights = self._delay_weights(values)
         stacked = jnp.stack([padded[ages - 1 - age : len(padded) - age] for age in range(ages)], axis=1)
-        controls = jnp.einsum("sa,tan->tsn", weights, stacked).reshape(-1, base.nu)
+        controls = jnp.einsum("sa,tan->tsn", weights, stacked[..., : base.nu]).reshape(-1, base.nu)
         steady = steady_activations(base, controls, jnp)
         kept = shares_kept(base, time_constants_s(self._injector.model(values), jnp), jnp)
         return jax.lax.scan(lambda act, goal: (goal + kept * (act - goal), None), steady[0], steady[1:])[0]
@@ -217,7 +218,7 @@ class MjxSimulator:
             (len(scenario.space),),
             (BATCH, scenario.state_size),
             (BATCH, scenario.base_model.nv),
-            (BATCH, scenario.delay_steps + 1, scenario.base_model.nu),
+            (BATCH, scenario.delay_steps + 1, scenario.command_width),
             *more_shapes,
         )
         return program(f"{scenario.name}-{name}", function, shapes, fingerprint(scenario, BATCH))
@@ -225,24 +226,30 @@ class MjxSimulator:
     def _control_step(
         self, coordinates: jax.Array, state: jax.Array, warm: jax.Array, commands: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
-        """One window, one control step: coordinates [P], state [n], warm start [nv], commands [delay_steps + 1, nu]."""
+        """One window, one control step: coordinates [P], state [n], warm start [nv], commands [delay_steps + 1, c]."""
         values = self._injector.values(coordinates)
         model = self._injector.model(values)
         controls = self._delay_weights(values) @ commands
-        base, data = self.scenario.base_model, self._injector.data
+        base, data, injector = self.scenario.base_model, self._injector.data, self._injector
 
-        def placed(qpos, qvel, act, warm, control):
-            return data.replace(qpos=qpos, qvel=qvel, act=act, qacc_warmstart=warm, ctrl=control)
+        def placed(qpos, qvel, act, warm):
+            return data.replace(qpos=qpos, qvel=qvel, act=act, qacc_warmstart=warm)
 
-        def substep(carry, control):
-            qpos, qvel, act, warm = carry
-            after = self._injector.step(model, placed(qpos, qvel, act, warm, control))
+        def substep(carry, inputs):
+            (qpos, qvel, act, warm, load), (control, is_fresh) = carry, inputs
+            before = placed(qpos, qvel, act, warm)
+            load = jnp.where(is_fresh, injector.load(model, before), load)
+            after = injector.step(*injector.driven(model, before, values, control, load))
             # The warm start changes the solver's path, not its solution: no derivative flows through it.
-            return (after.qpos, after.qvel, after.act, jax.lax.stop_gradient(after.qacc_warmstart)), None
+            return (after.qpos, after.qvel, after.act, jax.lax.stop_gradient(after.qacc_warmstart), load), None
 
         qpos, qvel, act, _ = jnp.split(state, np.cumsum([base.nq, base.nv, base.na]))
-        (qpos, qvel, act, warm), _ = jax.lax.scan(substep, (qpos, qvel, act, warm), controls)
-        sensed = self._injector.readings(model, placed(qpos, qvel, act, warm, controls[-1]))
+        every = self.scenario.effects.load_steps(base.opt.timestep) if self.scenario.effects else 1
+        fresh = np.arange(len(controls)) % every == 0
+        begun = (qpos, qvel, act, warm, jnp.zeros(base.nv))
+        (qpos, qvel, act, warm, _), _ = jax.lax.scan(substep, begun, (controls, fresh))
+        ended = placed(qpos, qvel, act, warm)
+        sensed = injector.readings(*injector.driven(model, ended, values, controls[-1], injector.load(model, ended)))
         return jnp.concatenate([qpos, qvel, act, sensed]), warm
 
     def _delay_weights(self, values: jax.Array) -> jax.Array:
