@@ -122,7 +122,9 @@ class World:
             )
         else:
             # FULLPHYSICS begins with the time, which no effect knows.
-            self._trajectory[:, :, 1:] = self._effects.advance(self._full[:, 1:], self.scenario.with_settings(controls))
+            self._trajectory[:, :, 1:] = self._effects.advance(
+                self._full[:, 1:], self.scenario.with_per_episode(controls)
+            )
         self._full = self._trajectory[:, -1].copy()
         self.channels = self._true(self)
 
@@ -150,7 +152,7 @@ class World:
         # MuJoCo senses before it steps: a step whose end nobody needs reads the sensors here.
         now = np.matmul(self._weights[:, :1], self._commands)
         if self._effects is not None:
-            return self._effects.sense(self._full[:, 1:], self.scenario.with_settings(now[:, 0]))
+            return self._effects.sense(self._full[:, 1:], self.scenario.with_per_episode(now[:, 0]))
         beyond, readings = np.zeros_like(self._trajectory[:, :1]), np.zeros_like(self._sensors[:, :1])
         self._pool.rollout(
             self._models, self._data, self._full, now, state=beyond, sensordata=readings, skip_checks=True, nstep=1

@@ -143,7 +143,7 @@ def _sines(scenario: Scenario, episodes: Sequence[Episode]) -> _Maker:
             row = _first_row(scenario, episode)
             # The commands in force before the start belong to the recorded state; only what follows is new.
             before = scenario.commands_from(episode, row, 0)
-            rest = scenario.commands_from(episode, row, 1)[-1]
+            rest, given = np.split(scenario.commands_from(episode, row, 1)[-1], [len(spread)])
             fastest_hz, size = rng.uniform(2 * SLOWEST_HZ, FASTEST_HZ), rng.uniform(0.5, 1.5)
             wave = _wave(rng, steps, scenario.control_dt_s, fastest_hz, len(spread))
             commands = np.clip(rest + size * spread * wave, lower, upper)
@@ -154,7 +154,7 @@ def _sines(scenario: Scenario, episodes: Sequence[Episode]) -> _Maker:
                     "sines",
                     f"{words}episode {episode.index}",
                     scenario.states(episode)[row],
-                    np.concatenate([before, commands]),
+                    np.concatenate([before, np.column_stack([commands, np.tile(given, (steps, 1))])]),
                 )
             )
         return made

@@ -181,7 +181,7 @@ class _Scorer:
         path = self._watched.position(states)
         # Where parameters were stretched too far a simulation may blow up; what came before still counts.
         steps = int(np.argmin(np.isfinite(states).all(axis=1))) - 1 if not np.isfinite(states).all() else len(path) - 1
-        sent = candidate.commands[history : history + steps]
+        sent = candidate.commands[history : history + steps, : self._scenario.base_model.nu]
         step = self._watched.step(path[:steps], path[1 : steps + 1])
         features = self._scaler(self._watched.transitions(states[:steps], sent, step))
         added = _thinned(features, PER_CANDIDATE)

@@ -65,7 +65,7 @@ class TransitionPairs:
         places = _places(scenario, episodes, count, rng)
         states = {index: scenario.states(episodes[index]) for index in {index for index, _ in places}}
         channel = [episodes[index][scenario.gap_channel] for index, _ in places]
-        self._watched = ObservedTransitions(scenario)
+        self._watched, self._inputs = ObservedTransitions(scenario), scenario.base_model.nu
         self._start = np.array([states[index][row] for index, row in places])
         self._commands = np.array([scenario.commands_from(episodes[index], row, 1) for index, row in places])
         before = np.array([values[row] for values, (_, row) in zip(channel, places, strict=True)])
@@ -78,7 +78,7 @@ class TransitionPairs:
         return self._transitions(self._watched.step(path[:, 0], path[:, 1]))
 
     def _transitions(self, step: np.ndarray) -> np.ndarray:
-        return self._watched.transitions(self._start, self._commands[:, -1], step)
+        return self._watched.transitions(self._start, self._commands[:, -1, : self._inputs], step)
 
 
 def _places(

@@ -58,7 +58,14 @@ def check_activations(model: mujoco.MjModel, where: str) -> None:
 
 
 def check_coordinates_alone(scenario: Scenario, what: str) -> None:
-    """Refuse channels that read sensors, actuators with internal state and effects, where a simulator has none."""
+    """Refuse channels that read sensors, stateful actuators, effects, values per episode: a simulator has none."""
+    if scenario.per_episode:
+        raise _refused(
+            f"values per episode ({', '.join(each.name for each in scenario.per_episode)})",
+            "the same simulator for every recording, for " + what,
+            f"scenario {scenario.name}",
+            "Calibrate with another method, such as cmaes.",
+        )
     check_no_effects(scenario, what)
     reading = [each.channel.name for each in scenario.observed if each.sensor_columns]
     if reading or scenario.base_model.na:

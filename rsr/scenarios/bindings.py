@@ -19,15 +19,22 @@ class Binding:
     """One field of one or more named elements.
 
     Args:
-        parameter: index into the scenario's parameter space.
+        parameter: index into the scenario's parameter space; None where a value per episode acts by itself.
         mode: "set" writes the value, "scale" multiplies what the MJCF says.
+        times: index of the value per episode that the parameter's value is multiplied by.
     """
 
-    parameter: int
+    parameter: int | None
     element: str
     ids: tuple[int, ...]
     field: str
     mode: Literal["set", "scale"]
+    times: int | None = None
+
+    def value(self, params: Array, per_episode: Array) -> Array:
+        """Compute what is written from parameters [P] and values per episode [C]."""
+        value = 1.0 if self.parameter is None else params[self.parameter]
+        return value if self.times is None else value * per_episode[self.times]
 
     def apply(self, model: mujoco.MjModel, base: mujoco.MjModel, value: float) -> None:
         """Write the parameter's value into a C model."""
@@ -53,7 +60,14 @@ class Binding:
         return MODEL_FIELDS[self.element, self.field]
 
 
-def bind(base: mujoco.MjModel, parameter: int, mode: Literal["set", "scale"], target: dict, where: str) -> Binding:
+def bind(
+    base: mujoco.MjModel,
+    parameter: int | None,
+    mode: Literal["set", "scale"],
+    target: dict,
+    where: str,
+    times: int | None = None,
+) -> Binding:
     """Resolve one YAML entry such as `{pair: table_cube, field: friction}` against the compiled model."""
     element = next((name for name in target if name != "field"), "")
     field = target.get("field", "")
@@ -63,7 +77,7 @@ def bind(base: mujoco.MjModel, parameter: int, mode: Literal["set", "scale"], ta
     if field.startswith("com_"):
         _check_free_com(base, ids, where)
     _check_fits(base, element, field, ids, where)
-    return Binding(parameter, element, ids, field, mode)
+    return Binding(parameter, element, ids, field, mode, times)
 
 
 def _check_fits(base: mujoco.MjModel, element: str, field: str, ids: Sequence[int], where: str) -> None:

@@ -21,6 +21,7 @@ from rsr.outside import short
 from rsr.scenarios.bindings import Binding, element_id
 from rsr.scenarios.effect_laws import LAWS, Array, JointForces, JointMotion, Law
 from rsr.scenarios.parameters import ParameterSpace
+from rsr.scenarios.per_episode import EpisodeValue
 from rsr.scenarios.python_beside import blamed, load_function
 from rsr.scenarios.yaml_keys import check_fields
 
@@ -34,7 +35,7 @@ _STICKING = (0.9999, 0.9999, 0.001, 0.5, 2.0)
 
 @dataclass(frozen=True)
 class Source:
-    """Where an argument's number comes from: a constant, a parameter [P], or a column beside the commands."""
+    """Where an argument's number comes from: a constant, a parameter [P], or a column beside the commands [C]."""
 
     constant: float = 0.0
     parameter: int | None = None
@@ -118,7 +119,7 @@ class Effects:
     """All effects of a scenario, in the order of its YAML file.
 
     Args:
-        settings: columns that follow the commands [..., nu] wherever they go: [..., nu + m].
+        settings: recorded columns, which follow the commands and the values per episode.
         reads_load: whether a law looks at the load of its joints.
         rubbing: degrees of freedom that effects give dry friction.
         document: the section `effects` as it was written.
@@ -148,7 +149,7 @@ class Effects:
         Args:
             laws: `self.laws`, looked up once.
             params: [..., P].
-            controls: [..., nu + m], commands and settings.
+            controls: [..., nu + C], commands, values per episode and settings.
             qpos, qvel, load: [..., nq], [..., nv], [..., nv].
         """
         commands, settings = controls[..., : self.inputs], controls[..., self.inputs :]
@@ -180,11 +181,6 @@ class Effects:
     def laws(self) -> tuple[Law, ...]:
         """One function an effect."""
         return tuple(effect.function for effect in self.each)
-
-    @property
-    def otherwise(self) -> np.ndarray:
-        """[m], the settings where none were recorded."""
-        return np.array([setting.otherwise for setting in self.settings])
 
     def load_steps(self, step_s: float) -> int:
         """Physics steps of one control step for which the load is held."""
@@ -235,6 +231,7 @@ def parse_effects(
     space: ParameterSpace,
     channels: Mapping[str, Any],
     bindings: Sequence[Binding],
+    per_episode: Sequence[EpisodeValue],
     folder: Path,
     where: str,
 ) -> Effects:
@@ -247,20 +244,20 @@ def parse_effects(
         ScenarioError: an unknown law, joint, argument, parameter or column; or a law that is not pure, or returns
             something else than `JointForces` of its joints.
     """
-    settings: list[Setting] = []
+    known = _Known(space.names, tuple(each.name for each in per_episode), channels, [])
     effects = []
     for name, entry in section.items():
         place = f"{where}, {name}"
         check_fields("effect", entry, place)
-        effects.append(_effect(model, name, entry, space.names, channels, settings, folder, place))
+        effects.append(_effect(model, name, entry, known, folder, place))
     _check_replaced_once(model, effects, bindings, where)
-    otherwise = np.array([setting.otherwise for setting in settings])
+    otherwise = np.array([*(each.nominal for each in per_episode), *(each.otherwise for each in known.settings)])
     probes = [_Probe(effect, space.nominal, otherwise) for effect in effects]
     for probe, effect in zip(probes, effects, strict=True):
         probe.check(f"{where}, {effect.name}")
     return Effects(
         each=tuple(effects),
-        settings=tuple(settings),
+        settings=tuple(known.settings),
         inputs=model.nu,
         dofs=model.nv,
         reads_load=any(probe.read_load for probe in probes),
@@ -269,13 +266,21 @@ def parse_effects(
     )
 
 
+@dataclass(frozen=True)
+class _Known:
+    """What arguments may name; `settings` grows as they do."""
+
+    parameters: tuple[str, ...]
+    per_episode: tuple[str, ...]
+    channels: Mapping[str, Any]
+    settings: list[Setting]
+
+
 def _effect(
     model: mujoco.MjModel,
     name: str,
     entry: Mapping[str, Any],
-    parameters: Sequence[str],
-    channels: Mapping[str, Any],
-    settings: list[Setting],
+    known: _Known,
     folder: Path,
     where: str,
 ) -> Effect:
@@ -303,7 +308,7 @@ def _effect(
         if len(listed) not in (1, len(joints)):
             raise _wrong(f"{len(listed)} values of {argument}", f"one, or one for each of {len(joints)} joints", where)
         place = f"{where}, {argument}"
-        arguments.append((argument, tuple(_source(each, parameters, channels, settings, place) for each in listed)))
+        arguments.append((argument, tuple(_source(each, known, place) for each in listed)))
     limited = model.actuator_ctrllimited[list(actuators), None] > 0
     lower, upper = np.where(limited, model.actuator_ctrlrange[list(actuators)], (-np.inf, np.inf)).T.tolist()
     return Effect(
@@ -334,28 +339,29 @@ def _check_arguments(law: Any, given: Mapping[str, Any], where: str) -> None:
         raise _wrong(f"no {', '.join(missing)}", f"all that the law needs, of {', '.join(taken)}", where)
 
 
-def _source(
-    value: Any, parameters: Sequence[str], channels: Mapping[str, Any], settings: list[Setting], where: str
-) -> Source:
-    """One argument: a number, the name of a parameter, or `{channel, column, otherwise}`."""
+def _source(value: Any, known: _Known, where: str) -> Source:
+    """One argument: a number, the name of a parameter or value per episode, or `{channel, column, otherwise}`."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return Source(float(value))
     if isinstance(value, str):
-        if value not in parameters:
-            raise _wrong(f"parameter {short(value)}", f"one of {', '.join(parameters)}, or a number", where)
-        return Source(parameter=list(parameters).index(value))
+        if value in known.per_episode:
+            return Source(column=known.per_episode.index(value))
+        if value not in known.parameters:
+            names = ", ".join((*known.parameters, *known.per_episode))
+            raise _wrong(f"parameter {short(value)}", f"one of {names}, or a number", where)
+        return Source(parameter=known.parameters.index(value))
     if not isinstance(value, Mapping):
         raise _wrong(short(value), "a number, a parameter's name, or {channel, column, otherwise}", where)
     entry = check_fields("setting", value, where)
-    if entry["channel"] not in channels:
-        raise _wrong(f"channel '{entry['channel']}'", f"one of {', '.join(channels)}", where)
-    columns = list(channels[entry["channel"]]["columns"])
+    if entry["channel"] not in known.channels:
+        raise _wrong(f"channel '{entry['channel']}'", f"one of {', '.join(known.channels)}", where)
+    columns = list(known.channels[entry["channel"]]["columns"])
     if entry["column"] not in columns:
         raise _wrong(f"column '{entry['column']}'", f"one of {', '.join(columns)}", where)
     setting = Setting(entry["channel"], columns.index(entry["column"]), float(entry["otherwise"]))
-    if setting not in settings:
-        settings.append(setting)
-    return Source(column=settings.index(setting))
+    if setting not in known.settings:
+        known.settings.append(setting)
+    return Source(column=len(known.per_episode) + known.settings.index(setting))
 
 
 def _check_replaceable(model: mujoco.MjModel, actuator: int, where: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import mujoco
 
@@ -23,6 +23,7 @@ from rsr.scenarios.metrics import default_evaluation, parse_evaluation
 from rsr.scenarios.model_source import read_model
 from rsr.scenarios.observed import columns_error, parse_channels
 from rsr.scenarios.parameters import Parameter, ParameterSpace
+from rsr.scenarios.per_episode import EpisodeValue, check_written_once, multiplier, parse_per_episode
 from rsr.scenarios.scenario import Scenario
 from rsr.scenarios.structure import parse_structure
 from rsr.scenarios.yaml_keys import check_fields
@@ -121,7 +122,8 @@ def build(
     _check_time_step(model, document["control_dt_s"], where)
     check_activations(model, where)
     space = ParameterSpace(tuple(_parameter(name, entry) for name, entry in document["parameters"].items()))
-    bindings, delay = _bindings(model, document["parameters"], where)
+    per_episode = parse_per_episode(document.get("per_episode", {}), where)
+    bindings, delay = _bindings(model, document, where)
     _check_history(document, delay, where)
     scenario = Scenario(
         name=document["name"],
@@ -153,7 +155,8 @@ def build(
         else None,
         source=source,
         limits=_limits(model, document, where),
-        effects=_effects(model, document, space, bindings, folder or mjcf.parent, where),
+        effects=_effects(model, document, space, bindings, per_episode, folder or mjcf.parent, where),
+        per_episode=per_episode,
     )
     return _with_settling(scenario) if model.na else scenario
 
@@ -170,12 +173,14 @@ def _effects(
     document: Mapping[str, Any],
     space: ParameterSpace,
     bindings: tuple[Binding, ...],
+    per_episode: tuple[EpisodeValue, ...],
     folder: Path,
     where: str,
 ) -> Effects | None:
     if not document.get("effects"):
         return None
-    return parse_effects(model, document["effects"], space, document["channels"], bindings, folder, f"{where}, effects")
+    where, channels = f"{where}, effects", document["channels"]
+    return parse_effects(model, document["effects"], space, channels, bindings, per_episode, folder, where)
 
 
 def _limits(model: mujoco.MjModel, document: Mapping[str, Any], where: str) -> StatedLimits | None:
@@ -248,9 +253,13 @@ def _check_command(model: mujoco.MjModel, document: Mapping[str, Any], where: st
         raise columns_error(tuple(columns), f"{model.nu}, one an actuator of the MJCF", f"{where}, channel {name}")
 
 
+_ACTIONS = ("sets", "scales", "delays", "sensor_delay", "times")
+_MODES: tuple[tuple[str, Literal["set", "scale"]], ...] = (("sets", "set"), ("scales", "scale"))
+
+
 def _parameter(name: str, entry: Mapping[str, Any]) -> Parameter:
     check_fields("parameter", entry, f"parameter {name}")
-    fields = {key: value for key, value in entry.items() if key not in ("sets", "scales", "delays", "sensor_delay")}
+    fields = {key: value for key, value in entry.items() if key not in _ACTIONS}
     parameter = Parameter(name=name, **fields)
     if not parameter.lower <= parameter.nominal <= parameter.upper:
         raise ScenarioError(
@@ -262,15 +271,24 @@ def _parameter(name: str, entry: Mapping[str, Any]) -> Parameter:
     return parameter
 
 
-def _bindings(model: mujoco.MjModel, entries: Mapping[str, Any], where: str) -> tuple[tuple[Binding, ...], int | None]:
-    bindings: list[Binding] = []
-    delay = None
-    for index, (name, entry) in enumerate(entries.items()):
+def _bindings(model: mujoco.MjModel, document: Mapping[str, Any], where: str) -> tuple[tuple[Binding, ...], int | None]:
+    """Where parameters and values per episode act, and the index of the parameter that delays commands."""
+    of_parameters: list[Binding] = []
+    alone: list[Binding] = []
+    delay, given = None, document.get("per_episode", {})
+    for index, (name, entry) in enumerate(document["parameters"].items()):
         place = f"{where}, parameter {name}"
-        bindings += [bind(model, index, "set", target, place) for target in entry.get("sets", [])]
-        bindings += [bind(model, index, "scale", target, place) for target in entry.get("scales", [])]
+        times = multiplier(entry, list(given), place)
+        for key, mode in _MODES:
+            of_parameters += [bind(model, index, mode, target, place, times) for target in entry.get(key, [])]
         delay = index if "delays" in entry else delay
-    return in_order(bindings), delay
+    for index, (name, entry) in enumerate(given.items()):
+        place = f"{where}, per_episode {name}"
+        for key, mode in _MODES:
+            alone += [bind(model, None, mode, target, place, index) for target in entry.get(key, [])]
+    written = ([(each.element, i, each.field) for each in some for i in each.ids] for some in (of_parameters, alone))
+    check_written_once(*written, where)
+    return in_order([*of_parameters, *alone]), delay
 
 
 def _sensor_delays(entries: Mapping[str, Any], observed: tuple[str, ...], where: str) -> tuple[tuple[str, int], ...]:

@@ -16,6 +16,7 @@ from rsr.scenarios.bindings import Binding, element_name, free_joint_name
 from rsr.scenarios.mjcf import write_mjcf
 from rsr.scenarios.observed import Observed, RecordedVelocity
 from rsr.scenarios.parameters import Parameter
+from rsr.scenarios.per_episode import EpisodeValue
 from rsr.scenarios.python_beside import python_files
 from rsr.scenarios.scenario import Scenario
 from rsr.sessions import Channel
@@ -52,6 +53,7 @@ def document_of(scenario: Scenario, mjcf: str) -> dict[str, Any]:
         "structure": {option: list(values) for option, values in scenario.structure},
         "channels": _channels(scenario),
         "parameters": {each.name: _parameter(scenario, index, each) for index, each in enumerate(scenario.space)},
+        "per_episode": {each.name: _per_episode(scenario, i, each) for i, each in enumerate(scenario.per_episode)},
         "evaluation": _evaluation(scenario),
         "collision": scenario.collision and _given(asdict(scenario.collision)),
         "effects": scenario.effects and dict(scenario.effects.document),
@@ -121,12 +123,24 @@ def _joints(scenario: Scenario, dofs: Sequence[int]) -> list[int]:
 
 def _parameter(scenario: Scenario, index: int, parameter: Parameter) -> dict[str, Any]:
     entry: dict[str, Any] = {key: value for key, value in asdict(parameter).items() if key != "name"}
-    for key, mode in (("sets", "set"), ("scales", "scale")):
-        acting = [each for each in scenario.bindings if each.parameter == index and each.mode == mode]
-        entry[key] = [_target(scenario, binding) for binding in acting]
+    acting = [each for each in scenario.bindings if each.parameter == index]
+    entry |= _targets(scenario, acting)
+    times = next((each.times for each in acting if each.times is not None), None)
+    entry["times"] = None if times is None else scenario.per_episode[times].name
     entry["delays"] = "command" if scenario.delay_parameter == index else None
     entry["sensor_delay"] = [channel for channel, owner in scenario.sensor_delays if owner == index]
     return _given(entry)
+
+
+def _per_episode(scenario: Scenario, index: int, value: EpisodeValue) -> dict[str, Any]:
+    entry = {key: said for key, said in asdict(value).items() if key != "name"}
+    acting = [each for each in scenario.bindings if each.parameter is None and each.times == index]
+    return _given(entry | _targets(scenario, acting))
+
+
+def _targets(scenario: Scenario, acting: Sequence[Binding]) -> dict[str, Any]:
+    modes = (("sets", "set"), ("scales", "scale"))
+    return {key: [_target(scenario, each) for each in acting if each.mode == mode] for key, mode in modes}
 
 
 def _target(scenario: Scenario, binding: Binding) -> dict[str, Any]:

@@ -15,10 +15,11 @@ import numpy as np
 from rsr.errors import chosen
 from rsr.scenarios.bindings import Binding, refresh_constants
 from rsr.scenarios.collision import CollisionPair
-from rsr.scenarios.effects import Effects
+from rsr.scenarios.effects import Effects, Setting
 from rsr.scenarios.metrics import Evaluation
 from rsr.scenarios.observed import Observed, RecordedVelocity
 from rsr.scenarios.parameters import ParameterSpace
+from rsr.scenarios.per_episode import EpisodeValue
 from rsr.scenarios.smoothing import noise_left, unrest
 from rsr.scenarios.trial_model import without_pictures
 from rsr.sessions import Channel, Episode
@@ -55,6 +56,7 @@ class Scenario:
         file: the YAML file that it was loaded from; None where it was made in Python.
         settling_steps: see `history_steps`; 0 where no actuator has internal state.
         effects: physics that MuJoCo lacks; their recorded settings follow the commands as further columns.
+        per_episode: values that come with each recording.
     """
 
     name: str
@@ -85,6 +87,7 @@ class Scenario:
     file: Path | None = None
     settling_steps: int = 0
     effects: Effects | None = None
+    per_episode: tuple[EpisodeValue, ...] = ()
 
     @classmethod
     def from_mjcf(
@@ -229,18 +232,22 @@ class Scenario:
         """Physics steps per control step."""
         return round(self.control_dt_s / self.base_model.opt.timestep)
 
-    def model(self, values: np.ndarray, pictures: bool = False) -> mujoco.MjModel:
+    def model(
+        self, values: np.ndarray, pictures: bool = False, per_episode: np.ndarray | None = None
+    ) -> mujoco.MjModel:
         """Make a model with parameters [P] applied and derived constants refreshed.
 
         Args:
             pictures: keep meshes and textures that only cameras see.
+            per_episode: values [C] of an episode; nominal ones by default.
         """
         self.space.check(values)
+        given = self.nominal_per_episode if per_episode is None else per_episode
         model = copy.copy(self.base_model if pictures else self._moving_model)
         if self.effects is not None:
             self.effects.prepare(model)
         for binding in self.bindings:
-            binding.apply(model, self.base_model, float(values[binding.parameter]))
+            binding.apply(model, self.base_model, float(binding.value(values, given)))
         refresh_constants(model)
         return model
 
@@ -285,34 +292,44 @@ class Scenario:
         return (model.key_qpos[0], model.key_ctrl[0]) if model.nkey else (model.qpos0, np.zeros(model.nu))
 
     def commands(self, episode: Episode) -> np.ndarray:
-        """Commands in force in each step, [T, c]; the last row of a recording repeats an earlier command."""
+        """Commands in force in each step, [T, nu]; the last row of a recording repeats an earlier command."""
         if self.command is None:
-            commands = np.zeros((len(episode) - 1, self.base_model.nu))
-        else:
-            commands = episode[self.command][:-1]
-        recorded = [episode[each.channel][:-1, each.column] for each in self.effects.settings] if self.effects else []
-        return np.column_stack([commands, *recorded]) if recorded else commands
+            return np.zeros((len(episode) - 1, self.base_model.nu))
+        return episode[self.command][:-1]
+
+    def commands_from(self, episode: Episode, row: int, steps: int) -> np.ndarray:
+        """Commands [H + steps, nu + C] of a rollout that starts at a row, those before it included that may still act.
+
+        Before and after the episode the first and last recorded ones stand in. The last C columns are the values per
+        episode, the same in every row, and then the recorded settings of effects.
+        """
+        commands = self.commands(episode)
+        wanted = np.clip(np.arange(row - self.history_steps, row + steps), 0, len(commands) - 1)
+        columns = [np.full(len(wanted), each.of(episode)) for each in self.per_episode]
+        columns += [episode[each.channel][wanted, each.column] for each in self.settings]
+        return np.column_stack([commands[wanted], *columns]) if columns else commands[wanted]
+
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        """Recorded columns that effects follow."""
+        return self.effects.settings if self.effects else ()
+
+    @cached_property
+    def nominal_per_episode(self) -> np.ndarray:
+        """Values per episode, where nothing was recorded."""
+        return np.array([each.nominal for each in self.per_episode])
 
     @property
     def command_width(self) -> int:
-        """Columns c of commands: nu, and one a recorded setting of an effect."""
-        return self.base_model.nu + (len(self.effects.settings) if self.effects else 0)
+        """Columns nu + C that simulators take as commands."""
+        return self.base_model.nu + len(self.per_episode) + len(self.settings)
 
-    def with_settings(self, commands: np.ndarray) -> np.ndarray:
-        """Commands [..., c] of those of the actuators [..., nu], where no settings were recorded beside them."""
-        if self.effects is None or commands.shape[-1] == self.command_width:
+    def with_per_episode(self, commands: np.ndarray) -> np.ndarray:
+        """Commands [..., nu + C]; where they are [..., nu], what stands for the unrecorded is added."""
+        if commands.shape[-1] == self.command_width:
             return commands
-        settings = np.broadcast_to(self.effects.otherwise, (*commands.shape[:-1], len(self.effects.settings)))
-        return np.concatenate([commands, settings], axis=-1)
-
-    def commands_from(self, episode: Episode, row: int, steps: int) -> np.ndarray:
-        """Commands [H + steps, c] of a rollout that starts at a row, those before it included that may still act.
-
-        Before and after the episode the first and last recorded ones stand in.
-        """
-        commands = self.commands(episode)
-        wanted = np.arange(row - self.history_steps, row + steps)
-        return commands[np.clip(wanted, 0, len(commands) - 1)]
+        given = np.concatenate([self.nominal_per_episode, [each.otherwise for each in self.settings]])
+        return np.concatenate([commands, np.broadcast_to(given, (*commands.shape[:-1], len(given)))], axis=-1)
 
     def states(self, episode: Episode) -> np.ndarray:
         """States [T + 1, n] of a recording, freed of measurement noise as far as a few rows allow (`smooth`).

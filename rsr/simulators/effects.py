@@ -37,7 +37,7 @@ class EffectBatch:
         self._sensors = batch.bind("sensordata") if models[0].nsensordata else np.zeros((len(models), 0))
 
     def advance(self, states: np.ndarray, controls: np.ndarray) -> np.ndarray:
-        """Integrate controls [B, N, c] from states [B, nq + nv + na]; returns [B, N, nq + nv + na].
+        """Integrate controls [B, N, nu + C] from states [B, nq + nv + na]; returns [B, N, nq + nv + na].
 
         A simulation that MuJoCo finds unstable stays where it was found so, as in `mujoco.rollout`.
         """
@@ -61,7 +61,7 @@ class EffectBatch:
         return after
 
     def sense(self, states: np.ndarray, controls: np.ndarray) -> np.ndarray:
-        """Sensor data [B, nsensordata] at states [B, nq + nv + na] under controls [B, c]."""
+        """Sensor data [B, nsensordata] at states [B, nq + nv + na] under controls [B, nu + C]."""
         self._place(states)
         self._apply(controls, self._load())
         self._batch.forward()
@@ -128,7 +128,7 @@ class EffectStepper:
         """Advance by one physics step for each row of controls [N, nu]."""
         every = self._effects.load_steps(self._model.opt.timestep)
         load = np.zeros(self._model.nv)
-        for step, control in enumerate(self._scenario.with_settings(controls)):
+        for step, control in enumerate(self._scenario.with_per_episode(controls)):
             if step % every == 0:
                 load = self._load(data)
             self._apply(data, control, load)
@@ -136,7 +136,7 @@ class EffectStepper:
 
     def forward(self, data: mujoco.MjData, control: np.ndarray) -> None:
         """Compute accelerations and sensors of the present state under a control [nu]."""
-        self._apply(data, self._scenario.with_settings(control), self._load(data))
+        self._apply(data, self._scenario.with_per_episode(control), self._load(data))
         mujoco.mj_forward(self._model, data)
 
     def _load(self, data: mujoco.MjData) -> np.ndarray:

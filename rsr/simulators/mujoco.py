@@ -22,10 +22,10 @@ class Simulator(Protocol):
         Args:
             states: [B, n], start of each window: qpos, qvel, activations of actuators and readings of sensors
                 (`Scenario.state_size`). Of these, simulations begin with qpos and qvel.
-            actions: [B, H + T, c], commands (for position-controlled arms: joint setpoints), each held for one
-                control step. The first H (`scenario.history_steps`) were in force *before* the window begins,
-                oldest first; a control delay reaches back to them, and actuators with internal state begin with what
-                they left.
+            actions: [B, H + T, nu + C], commands (for position-controlled arms: joint setpoints), each held for one
+                control step, and values per episode; [B, H + T, nu] for nominal ones of these. The first H
+                (`scenario.history_steps`) were in force *before* the window begins, oldest first; a control delay
+                reaches back to them, and actuators with internal state begin with what they left.
             params: [P] for all windows, or [B, P]; physical units, order of `scenario.space`.
 
         Returns:
@@ -103,11 +103,14 @@ class MujocoSimulator:
 
     def rollout(self, states: np.ndarray, actions: np.ndarray, params: np.ndarray) -> np.ndarray:
         """See `Simulator.rollout`. Windows that share a row of `params` share a model."""
-        batch, actions = len(states), self.scenario.with_settings(actions)
+        batch = len(states)
+        size, inputs = len(self.scenario.space), self.scenario.base_model.nu
+        actions = self.scenario.with_per_episode(actions)
+        given = actions[:, 0, inputs : inputs + len(self.scenario.per_episode)]
         # Compiling a model's constants costs more than a short window, so equal parameters share one.
-        params = np.broadcast_to(np.atleast_2d(params), (batch, len(self.scenario.space)))
-        unique, which = np.unique(params, axis=0, return_inverse=True)
-        compiled = [self.scenario.model(values) for values in unique]
+        params = np.broadcast_to(np.atleast_2d(params), (batch, size))
+        unique, which = np.unique(np.concatenate([params, given], axis=1), axis=0, return_inverse=True)
+        compiled = [self.scenario.model(row[:size], per_episode=row[size:]) for row in unique]
         models = [compiled[i] for i in which.ravel()]
         weights = np.stack([self._delay_weights(values) for values in unique])[which.ravel()]
         controls = delayed(actions[:, self.scenario.settling_steps :], weights)
@@ -134,7 +137,7 @@ class MujocoSimulator:
     def _sensed(
         self, models: list[mujoco.MjModel], params: np.ndarray, states: np.ndarray, controls: np.ndarray
     ) -> np.ndarray:
-        """Sensor data [B, T, nsensordata] at states [B, T, nq + nv + na] under controls [B, T, c]."""
+        """Sensor data [B, T, nsensordata] at states [B, T, nq + nv + na] under controls [B, T, nu + C]."""
         batch, steps = states.shape[:2]
         if self.scenario.effects is not None:
             driven = EffectBatch(self.scenario, models, params, self._threads)
@@ -142,7 +145,8 @@ class MujocoSimulator:
         # MuJoCo senses before it steps: a step from each row, whose end nobody needs, reads the sensors there.
         initial = self._full_states(states.reshape(batch * steps, -1))
         repeated = [model for model in models for _ in range(steps)]
-        _, sensed = self._pool.rollout(repeated, self._data, initial, controls.reshape(batch * steps, 1, -1))
+        controls = controls[..., : self.scenario.base_model.nu].reshape(batch * steps, 1, -1)
+        _, sensed = self._pool.rollout(repeated, self._data, initial, controls)
         return sensed[:, 0].reshape(batch, steps, -1)
 
     def _advance_with(
@@ -150,7 +154,7 @@ class MujocoSimulator:
     ) -> np.ndarray:
         """`advance`, with the forces of effects where the scenario has some."""
         if self.scenario.effects is None:
-            return self.advance(models, states, controls)
+            return self.advance(models, states, controls[..., : self.scenario.base_model.nu])
         return EffectBatch(self.scenario, models, params, self._threads).advance(states, controls)
 
     def advance(self, models: list[mujoco.MjModel], states: np.ndarray, controls: np.ndarray) -> np.ndarray:

@@ -28,7 +28,7 @@ class Windows:
 
     Args:
         starts: [W, nq + nv].
-        commands: [W, H + T, c]; the first H were in force before the window.
+        commands: [W, H + T, nu + C]; the first H were in force before the window.
         real: observed channel -> [W, T, width], the rows after the start.
         episode: [W], position of the window's episode in the sequence it was cut from.
         first_row: [W].
@@ -102,10 +102,9 @@ def cut(scenario: Scenario, episodes: Sequence[Episode], steps: int, stride: int
     # States are smoothed over the whole episode, so once for all of its windows.
     states = [scenario.states(episode) for episode in episodes]
     commands = [scenario.commands_from(episodes[index], row, steps) for index, row in places]
-    total, inputs = scenario.history_steps + steps, scenario.command_width
     return Windows(
         starts=np.array([states[index][row] for index, row in places]).reshape(-1, scenario.state_size),
-        commands=np.array(commands).reshape(len(places), total, inputs),
+        commands=np.array(commands).reshape(len(places), scenario.history_steps + steps, scenario.command_width),
         real={each.channel.name: _measured(each, episodes, places, steps) for each in scenario.observed},
         episode=np.array([index for index, _ in places], int),
         first_row=np.array([row for _, row in places], int),

@@ -183,16 +183,20 @@ class _Guess:
         if len(self.recording.streams) != 1 or "tags" in (self.document.get("episodes") or {}):
             return
         stream, divided = self.recording.streams[0], self.document.get("episodes", {}).get("column")
-        if divided is None and len(self.recording.parts) < 2:
-            return
         used = {divided, self.document.get("time", {}).get("column")}
         used |= {str(column) for entry in self._entries().values() for column in entry["columns"]}
         free = [column for column in stream.columns if column not in used]
         numbers = self._values({"from": stream.name, "columns": [divided]})[:, 0] if divided else None
+        # Of a single episode any constant column would pass; what the scenario asks for is kept in any case.
+        several = divided is not None or len(self.recording.parts) > 1
         kept = [
             column
             for column in free
-            if evidence.one_an_episode(self._values({"from": stream.name, "columns": [column]})[:, 0], numbers)
+            if column in self.target.tags
+            or (
+                several
+                and evidence.one_an_episode(self._values({"from": stream.name, "columns": [column]})[:, 0], numbers)
+            )
         ]
         if kept:
             self.document["episodes"] = {**self.document.get("episodes", {}), "tags": kept}

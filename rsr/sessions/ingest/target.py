@@ -18,6 +18,7 @@ class Target:
         limits: channel -> [W, 2], what its columns can be at all, in the channel's unit.
         turning: channel of angles -> [W], which of its joints may turn round.
         rates_of: channel of velocities -> channel of the positions or orientations that it is the change of.
+        tags: words about each episode that the scenario needs.
         gap_channel: the one that calibrations are judged by, which cannot be left out.
     """
 
@@ -28,3 +29,4 @@ class Target:
     turning: Map[str, np.ndarray] = field(default_factory=dict)
     rates_of: Map[str, str] = field(default_factory=dict)
     gap_channel: str = ""
+    tags: tuple[str, ...] = ()

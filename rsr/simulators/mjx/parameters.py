@@ -51,11 +51,11 @@ class Injector:
         # The rows of dry friction are made; how much of it there is say the MJCF, parameters and effects.
         self._template = template.replace(dof_frictionloss=jnp.asarray(self._base.dof_frictionloss))
 
-    def model(self, values: jax.Array) -> mjx.Model:
-        """Write values [P], physical units, and refresh derived constants."""
-        model = self._template
+    def model(self, values: jax.Array, per_episode: jax.Array | None = None) -> mjx.Model:
+        """Write values [P], physical units, with those of an episode [C], and refresh derived constants."""
+        model, given = self._template, self.scenario.nominal_per_episode if per_episode is None else per_episode
         for binding in self.scenario.bindings:
-            model = _written(model, binding.changes(self._base, values[binding.parameter]))
+            model = _written(model, binding.changes(self._base, binding.value(values, given)))
         return refresh_constants(model, self._base, self.data) if self._refreshes else model
 
     def load(self, model: mjx.Model, data: mjx.Data) -> jax.Array:
@@ -69,10 +69,10 @@ class Injector:
     def driven(
         self, model: mjx.Model, data: mjx.Data, values: jax.Array, control: jax.Array, load: jax.Array
     ) -> tuple[mjx.Model, mjx.Data]:
-        """Apply a control [c] and what the effects make of it."""
+        """Apply a control [nu + C] and what the effects make of it."""
         effects = self.scenario.effects
         if effects is None:
-            return model, data.replace(ctrl=control)
+            return model, data.replace(ctrl=control[: self._base.nu])
         made = effects.forces(jnp, self._laws, values, control, data.qpos, data.qvel, load, self._base.opt.timestep)
         resisted = model.replace(
             dof_damping=model.dof_damping + made.damping, dof_frictionloss=model.dof_frictionloss + made.dry_friction

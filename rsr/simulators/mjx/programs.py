@@ -51,6 +51,7 @@ def fingerprint(scenario: Scenario, *more: object) -> str:
     mujoco.mj_saveModel(scenario.base_model, None, model)
     transforms = [(parameter.scale, parameter.unit_step) for parameter in scenario.space]
     clock = (scenario.control_dt_s, scenario.substeps, scenario.history_steps, scenario.delay_parameter)
+    clock += (len(scenario.per_episode),)
     versions = [version(package) for package in _PACKAGES]
     digest = hashlib.sha256(model.tobytes())
     digest.update(repr((scenario.bindings, transforms, clock, versions, jax.default_backend(), more)).encode())

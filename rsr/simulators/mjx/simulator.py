@@ -63,7 +63,7 @@ class MjxSimulator:
 
     def rollout(self, states: np.ndarray, actions: np.ndarray, params: np.ndarray) -> np.ndarray:
         """See `Simulator.rollout`."""
-        actions = self.scenario.with_settings(actions)
+        actions = self.scenario.with_per_episode(actions)
         trajectory = np.zeros((len(states), self._steps(actions) + 1, self.scenario.state_size))
         self._in_chunks(states, params, lambda rows, values: self._roll(states, actions, rows, values, trajectory))
         self._report_not_finite(trajectory, actions, params)
@@ -81,7 +81,7 @@ class MjxSimulator:
             States [B, T + 1, n] and their derivatives [B, T + 1, n, P]. For a log-scaled parameter a
             derivative is with respect to log(value), for a linear one to value / unit_step (`ParameterSpace`).
         """
-        space, actions = self.scenario.space, self.scenario.with_settings(actions)
+        space, actions = self.scenario.space, self.scenario.with_per_episode(actions)
         shape = (len(states), self._steps(actions) + 1, self.scenario.state_size)
         trajectory, derivatives = np.zeros(shape), np.zeros((*shape, len(space)))
         # Keeps clear of clamps at the bounds, see `_INSIDE`.
@@ -149,7 +149,7 @@ class MjxSimulator:
             derivatives_into[rows, time + 1] = np.swapaxes(np.asarray(tangents)[: len(rows)], 1, 2)
 
     def _commands_in_force(self, actions: np.ndarray) -> list[np.ndarray]:
-        """For each control step the commands [B, delay_steps + 1, nu] that may rule it, newest first."""
+        """For each control step the commands [B, delay_steps + 1, nu + C] that may rule it, newest first."""
         ages, oldest = self.scenario.delay_steps + 1, self.scenario.settling_steps
         return [
             np.ascontiguousarray(actions[:, oldest + step : oldest + step + ages][:, ::-1])
@@ -163,7 +163,7 @@ class MjxSimulator:
 
     @cached_property
     def _begin(self) -> Callable:
-        """(coordinates [P], states [BATCH, n], commands before [BATCH, H, nu]) -> states with activations, tangents."""
+        """(coordinates [P], states [BATCH, n], commands before [BATCH, H, nu + C]) -> begun states, tangents."""
         scenario = self.scenario
         place = slice(scenario.base_model.nq + scenario.base_model.nv, scenario.physics_size)
 
@@ -184,14 +184,15 @@ class MjxSimulator:
         return program(f"{scenario.name}-begin", function, shapes, fingerprint(scenario, BATCH))
 
     def _activations(self, values: jax.Array, before: jax.Array) -> jax.Array:
-        """Activations [na] that the commands [H, nu] before a window leave; see `rsr.scenarios.activations`."""
+        """Activations [na] that the commands [H, nu + C] before a window leave; see `rsr.scenarios.activations`."""
         base, ages = self.scenario.base_model, self.scenario.delay_steps + 1
+        given, before = self._per_episode(before[0]), before[:, : base.nu]
         padded = jnp.concatenate([jnp.repeat(before[:1], ages - 1, axis=0), before])
         weights = self._delay_weights(values)
         stacked = jnp.stack([padded[ages - 1 - age : len(padded) - age] for age in range(ages)], axis=1)
-        controls = jnp.einsum("sa,tan->tsn", weights, stacked[..., : base.nu]).reshape(-1, base.nu)
+        controls = jnp.einsum("sa,tan->tsn", weights, stacked).reshape(-1, base.nu)
         steady = steady_activations(base, controls, jnp)
-        kept = shares_kept(base, time_constants_s(self._injector.model(values), jnp), jnp)
+        kept = shares_kept(base, time_constants_s(self._injector.model(values, given), jnp), jnp)
         return jax.lax.scan(lambda act, goal: (goal + kept * (act - goal), None), steady[0], steady[1:])[0]
 
     @cached_property
@@ -226,11 +227,11 @@ class MjxSimulator:
     def _control_step(
         self, coordinates: jax.Array, state: jax.Array, warm: jax.Array, commands: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
-        """One window, one control step: coordinates [P], state [n], warm start [nv], commands [delay_steps + 1, c]."""
-        values = self._injector.values(coordinates)
-        model = self._injector.model(values)
-        controls = self._delay_weights(values) @ commands
+        """One window, one control step: coordinates [P], state [n], warm start [nv], commands [delay + 1, nu + C]."""
         base, data, injector = self.scenario.base_model, self._injector.data, self._injector
+        values = injector.values(coordinates)
+        model = injector.model(values, self._per_episode(commands[0]))
+        controls = self._delay_weights(values) @ commands
 
         def placed(qpos, qvel, act, warm):
             return data.replace(qpos=qpos, qvel=qvel, act=act, qacc_warmstart=warm)
@@ -251,6 +252,11 @@ class MjxSimulator:
         ended = placed(qpos, qvel, act, warm)
         sensed = injector.readings(*injector.driven(model, ended, values, controls[-1], injector.load(model, ended)))
         return jnp.concatenate([qpos, qvel, act, sensed]), warm
+
+    def _per_episode(self, commands: jax.Array) -> jax.Array:
+        """Values per episode among commands [nu + C]."""
+        first = self.scenario.base_model.nu
+        return commands[first : first + len(self.scenario.per_episode)]
 
     def _delay_weights(self, values: jax.Array) -> jax.Array:
         scenario = self.scenario
