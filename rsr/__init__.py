@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         sensor,
     )
     from rsr.scenarios.declared_parameters import absolute, delay, scale, sensor_delay
+    from rsr.scenarios.effect_laws import JointForces
     from rsr.scenarios.kinematics import forward_kinematics
     from rsr.scenarios.task import (
         AbsoluteAction,
@@ -52,6 +53,7 @@ __all__ = [
     "DisplacementAction",
     "Fit",
     "HorizonErrors",
+    "JointForces",
     "ObservationTerm",
     "Policy",
     "ProgressFigure",
@@ -100,6 +102,7 @@ _HOMES = {
         "sensor",
     ),
     "rsr.scenarios.declared_parameters": ("absolute", "delay", "scale", "sensor_delay"),
+    "rsr.scenarios.effect_laws": ("JointForces",),
     "rsr.scenarios.kinematics": ("forward_kinematics",),
     "rsr.scenarios.task": (
         "AbsoluteAction",

@@ -29,6 +29,7 @@ from rsr.scenarios.activations import steady_activations
 from rsr.scenarios.commands import limits_of, rest_command
 from rsr.scenarios.task import OBSERVATION_LIMIT, Value
 from rsr.simulators import delay_weights
+from rsr.simulators.effects import EffectStepper
 
 _IMAGE_HEIGHT, _IMAGE_WIDTH = 480, 640
 _MARKER_M = 0.015
@@ -73,6 +74,7 @@ class TaskEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         values = scenario.space.vector(parameters or {})
         self._model = scenario.model(values, pictures=render_mode is not None)
         self._data = mujoco.MjData(self._model)
+        self._effects = EffectStepper(scenario, self._model, values) if scenario.effects else None
         self._weights = delay_weights(
             scenario.delay_s(values), scenario.control_dt_s, scenario.substeps, scenario.delay_steps
         )
@@ -97,9 +99,10 @@ class TaskEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         """Begin an episode at rest at the first of these starts; returns the first observation."""
         mujoco.mj_resetData(self._model, self._data)
         self._data.qpos[:] = starts.qpos[0]
-        self._commands[:] = rest_command(self._model, starts.qpos[[0]]) if starts.command is None else starts.command[0]
+        rest = rest_command(self._scenario.base_model, starts.qpos[[0]])
+        self._commands[:] = rest if starts.command is None else starts.command[0]
         self._data.act[:] = steady_activations(self._model, self._commands[:1])[0]
-        mujoco.mj_forward(self._model, self._data)
+        self._forward()
         self.goal = {name: values[:1].copy() for name, values in starts.goal.items()}
         self.action = np.zeros((1, self.task.action.size))
         everyone = np.arange(1)
@@ -113,9 +116,7 @@ class TaskEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         before = self._value_of(self.task.potential)
         sent = self._limits.allowed(wanted, self.command, self._channels, self._scenario.control_dt_s)
         self._commands = np.concatenate([sent, self._commands[:-1]])
-        for control in self._weights @ self._commands:
-            self._data.ctrl[:] = control
-            mujoco.mj_step(self._model, self._data)
+        self._advance(self._weights @ self._commands)
         self._channels = self._true(self)
         self._age += 1
         reward = self._value_of(self.task.reward) + self._value_of(self.task.potential) - before
@@ -126,7 +127,7 @@ class TaskEnv(gymnasium.Env[np.ndarray, np.ndarray]):
     @property
     def sensordata(self) -> np.ndarray:
         """[1, nsensordata], of MuJoCo's sensors at the present state."""
-        mujoco.mj_forward(self._model, self._data)
+        self._forward()
         return self._data.sensordata[None].copy()
 
     @property
@@ -154,6 +155,21 @@ class TaskEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         if self._renderer is not None:
             self._renderer.close()
             self._renderer = None
+
+    def _advance(self, controls: np.ndarray) -> None:
+        """Advance by one physics step for each row of controls [N, nu]."""
+        if self._effects is not None:
+            self._effects.control_step(self._data, controls)
+            return
+        for control in controls:
+            self._data.ctrl[:] = control
+            mujoco.mj_step(self._model, self._data)
+
+    def _forward(self) -> None:
+        if self._effects is not None:
+            self._effects.forward(self._data, (self._weights[:1] @ self._commands)[0])
+        else:
+            mujoco.mj_forward(self._model, self._data)
 
     def _value_of(self, function: Value | None) -> float:
         return 0.0 if function is None else float(function(self._channels)[0])

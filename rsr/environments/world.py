@@ -15,6 +15,7 @@ from rsr.scenarios import Scenario, Starts, task_of
 from rsr.scenarios.activations import steady_activations
 from rsr.scenarios.commands import limits_of, rest_commands
 from rsr.simulators import delay_weights
+from rsr.simulators.effects import EffectBatch
 
 
 class World:
@@ -23,11 +24,18 @@ class World:
     Args:
         models: one a copy, or one for all of them.
         weights: [B or 1, substeps, H + 1], the control delay of each copy; see `delay_weights`.
+        params: [P] or [B, P], that effects take; nominal by default.
         threads: rollout threads; 2 use both cores of a small machine.
     """
 
     def __init__(
-        self, scenario: Scenario, models: Sequence[mujoco.MjModel], weights: np.ndarray, count: int, threads: int = 2
+        self,
+        scenario: Scenario,
+        models: Sequence[mujoco.MjModel],
+        weights: np.ndarray,
+        count: int,
+        threads: int = 2,
+        params: np.ndarray | None = None,
     ) -> None:
         self.scenario, self.task = scenario, task_of(scenario)
         self.limits = limits_of(scenario, self.task)
@@ -49,7 +57,9 @@ class World:
         self.action = np.zeros((count, self.task.action.size))
         self._true = Measuring(scenario, self.task, count)
         self._potential_before = np.zeros(count)
-        self._rest = rest_commands(model)
+        self._rest = rest_commands(scenario.base_model)  # a model's own actuators may be replaced by effects
+        values = np.broadcast_to(scenario.space.nominal if params is None else params, (count, len(scenario.space)))
+        self._effects = EffectBatch(scenario, self._models, values, threads) if scenario.effects else None
 
     @classmethod
     def simulated(cls, scenario: Scenario, params: np.ndarray, count: int, threads: int = 2) -> World:
@@ -61,7 +71,7 @@ class World:
             for row in rows
         ]
         models = [scenario.model(row) for row in rows]
-        return cls(scenario, models, np.stack(delays), count, threads)
+        return cls(scenario, models, np.stack(delays), count, threads, rows)
 
     def __enter__(self) -> World:
         return self
@@ -99,16 +109,22 @@ class World:
         """Advance one control step under commands [B, nu]."""
         self._commands = np.concatenate([command[:, None], self._commands[:, :-1]], axis=1)
         controls = np.matmul(self._weights, self._commands)
-        self._pool.rollout(
-            self._models,
-            self._data,
-            self._full,
-            controls,
-            state=self._trajectory,
-            sensordata=self._sensors,
-            skip_checks=True,
-            nstep=controls.shape[1],
-        )
+        if self._effects is None:
+            self._pool.rollout(
+                self._models,
+                self._data,
+                self._full,
+                controls,
+                state=self._trajectory,
+                sensordata=self._sensors,
+                skip_checks=True,
+                nstep=controls.shape[1],
+            )
+        else:
+            # FULLPHYSICS begins with the time, which no effect knows.
+            self._trajectory[:, :, 1:] = self._effects.advance(
+                self._full[:, 1:], self.scenario.with_per_episode(controls)
+            )
         self._full = self._trajectory[:, -1].copy()
         self.channels = self._true(self)
 
@@ -135,6 +151,8 @@ class World:
         """Readings [B, nsensordata] of MuJoCo's sensors at the present state."""
         # MuJoCo senses before it steps: a step whose end nobody needs reads the sensors here.
         now = np.matmul(self._weights[:, :1], self._commands)
+        if self._effects is not None:
+            return self._effects.sense(self._full[:, 1:], self.scenario.with_per_episode(now[:, 0]))
         beyond, readings = np.zeros_like(self._trajectory[:, :1]), np.zeros_like(self._sensors[:, :1])
         self._pool.rollout(
             self._models, self._data, self._full, now, state=beyond, sensordata=readings, skip_checks=True, nstep=1

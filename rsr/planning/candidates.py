@@ -184,7 +184,7 @@ def _throws(scenario: Scenario, episodes: Sequence[Episode]) -> _Maker:
             start = scenario.states(pose)[row].copy()
             start[nq:] = factor * scenario.states(throw)[_first_row(scenario, throw), nq:]
             words = f"start as episode {pose.index}, thrown as episode {throw.index} at {factor:.1f} times its speed"
-            commands = np.zeros((scenario.history_steps + min(len(pose) - 1 - row, LONGEST), scenario.base_model.nu))
+            commands = np.zeros((scenario.history_steps + min(len(pose) - 1 - row, LONGEST), scenario.command_width))
             made.append(Candidate(f"throw-{number + 1}", "throw", words, start, commands))
         return made
 
@@ -233,7 +233,7 @@ def probe_driver(probes: Probes) -> Driver:
 def excitation_driver(world: World, rng: np.random.Generator) -> tuple[OneStep, list[str]]:
     """Sums of sines about the positions at the start, cut to the limits of motion."""
     count, dt_s = world.count, world.scenario.control_dt_s
-    lower, upper = command_range(world.model)
+    lower, upper = command_range(world.scenario.base_model)
     width = np.where(np.isfinite(upper - lower), upper - lower, UNBOUNDED)
     share, fastest_hz = rng.uniform(*EXCURSION, count), rng.uniform(2 * SLOWEST_HZ, FASTEST_HZ, count)
     steps = min(world.scenario.episode_steps, LONGEST)

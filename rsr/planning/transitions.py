@@ -43,7 +43,7 @@ class ObservedTransitions:
         Both start from the same recorded state and command; the step carries the noise of both of its ends.
         """
         observed = self._observed
-        shared = len(observed.places) + len(observed.dofs) + self.scenario.base_model.nu
+        shared = len(observed.places) + len(observed.dofs) + self.scenario.command_width
         return np.concatenate([np.zeros(shared), np.full(observed.tangent_width, np.sqrt(2) * observed.noise)])
 
     @property

@@ -84,6 +84,17 @@ def check_recordable(scenario: Scenario, task: Task) -> None:
     session_row(scenario, channels, command, np.zeros((1, task.action.size)), np.zeros(1))
 
 
+def _settings(scenario: Scenario, count: int) -> dict[str, np.ndarray]:
+    """Channels [B, width] whose columns are all settings of effects, as they are where nothing is recorded."""
+    settings = scenario.effects.settings if scenario.effects else ()
+    found = {}
+    for channel in scenario.other_channels:
+        own = {each.column: each.otherwise for each in settings if each.channel == channel.name}
+        if len(own) == channel.width:
+            found[channel.name] = np.tile([own[column] for column in range(channel.width)], (count, 1))
+    return found
+
+
 def session_row(
     scenario: Scenario,
     channels: Mapping[str, np.ndarray],
@@ -102,6 +113,7 @@ def session_row(
         ScenarioError: nothing says what a channel is, or it has other columns than its values.
     """
     commanded = {} if scenario.command is None else {scenario.command: sent}
+    commanded |= _settings(scenario, len(sent))
     known = {**channels, **commanded, "action": recordable(action), "clipped": share[:, None]}
     row = {}
     for channel in scenario.channels:

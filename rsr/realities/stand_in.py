@@ -76,7 +76,8 @@ class StandIn:
             longest = scenario.delay_steps * scenario.control_dt_s
             delays = rng.normal(middle, truth.delay_jitter_s, episodes).clip(0.0, longest)
         weights = [delay_weights(delay, scenario.control_dt_s, substeps, scenario.delay_steps) for delay in delays]
-        return World(scenario, [self._model], np.stack(weights), episodes)
+        hidden = scenario.space.vector(truth.parameters)
+        return World(scenario, [self._model], np.stack(weights), episodes, params=hidden)
 
     def sensors(self, rng: np.random.Generator, episodes: int) -> Sensors:
         """Sensors for so many episodes, from their beginning."""

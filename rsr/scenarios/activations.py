@@ -58,7 +58,7 @@ def check_activations(model: mujoco.MjModel, where: str) -> None:
 
 
 def check_coordinates_alone(scenario: Scenario, what: str) -> None:
-    """Refuse channels that read sensors, actuators with internal state, values per episode: a simulator has none."""
+    """Refuse channels that read sensors, stateful actuators, effects, values per episode: a simulator has none."""
     if scenario.per_episode:
         raise _refused(
             f"values per episode ({', '.join(each.name for each in scenario.per_episode)})",
@@ -66,6 +66,7 @@ def check_coordinates_alone(scenario: Scenario, what: str) -> None:
             f"scenario {scenario.name}",
             "Calibrate with another method, such as cmaes.",
         )
+    check_no_effects(scenario, what)
     reading = [each.channel.name for each in scenario.observed if each.sensor_columns]
     if reading or scenario.base_model.na:
         raise _refused(
@@ -73,6 +74,17 @@ def check_coordinates_alone(scenario: Scenario, what: str) -> None:
             "channels of positions and actuators without internal state, for a simulator of " + what,
             f"scenario {scenario.name}",
             "Calibrate with another method, such as cmaes.",
+        )
+
+
+def check_no_effects(scenario: Scenario, what: str) -> None:
+    """Refuse effects where a simulator does not apply them."""
+    if scenario.effects is not None:
+        raise _refused(
+            f"effects ({', '.join(effect.name for effect in scenario.effects.each)})",
+            "no effects, which only MuJoCo and MJX apply, for a simulator of " + what,
+            f"scenario {scenario.name}",
+            "Calibrate with another method, such as sysid or cmaes.",
         )
 
 

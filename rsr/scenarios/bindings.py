@@ -76,7 +76,22 @@ def bind(
     ids = tuple(element_id(base, element, name, where) for name in names)
     if field.startswith("com_"):
         _check_free_com(base, ids, where)
+    _check_fits(base, element, field, ids, where)
     return Binding(parameter, element, ids, field, mode, times)
+
+
+def _check_fits(base: mujoco.MjModel, element: str, field: str, ids: Sequence[int], where: str) -> None:
+    """Refuse a number that MuJoCo would not look at: a position gain of a motor, say."""
+    known = MODEL_FIELDS[element, field]
+    fitting = np.ones(len(ids), bool) if known.fits is None else known.fits(base, np.array(ids))
+    for index in np.array(ids)[~fitting].tolist():
+        others = [name for kind, name in MODEL_FIELDS if kind == element and name != field]
+        raise ScenarioError(
+            got=f"{field} of {element} '{element_name(base, element, index)}'",
+            expected=f"it of {known.needs}",
+            where=where,
+            next_step=f"Name another {element}, or another field of it: {', '.join(others)}.",
+        )
 
 
 def _check_free_com(base: mujoco.MjModel, bodies: Sequence[int], where: str) -> None:

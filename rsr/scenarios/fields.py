@@ -29,20 +29,24 @@ class ModelField:
         read: (model, ids [N]) -> values [N].
         write: (the MJCF's own model, ids [N], values [N]) -> changes.
         moves_inertia: constants that MuJoCo derives from masses and inertias must be refreshed afterwards.
+        fits: (model, ids [N]) -> whether each element has such a number at all; by default all have.
+        needs: what an element is that has it, in words.
     """
 
     read: Callable[[mujoco.MjModel, np.ndarray], np.ndarray]
     write: Callable[[mujoco.MjModel, np.ndarray, Array], Changes]
     moves_inertia: bool = False
+    fits: Callable[[mujoco.MjModel, np.ndarray], np.ndarray] | None = None
+    needs: str = ""
 
 
-def _columns(leaf: str, *columns: int, moves_inertia: bool = False) -> ModelField:
+def _columns(leaf: str, *columns: int, moves_inertia: bool = False, **fitting: Any) -> ModelField:
     """One number an element, written to one or more columns of its row; the first one is read."""
 
     def write(base: mujoco.MjModel, ids: np.ndarray, values: Array) -> Changes:
         return {leaf: ((ids[:, None], np.array(columns)), values[:, None])}
 
-    return ModelField(lambda model, ids: getattr(model, leaf)[ids, columns[0]], write, moves_inertia)
+    return ModelField(lambda model, ids: getattr(model, leaf)[ids, columns[0]], write, moves_inertia, **fitting)
 
 
 def _joint(leaf: str, moves_inertia: bool = False) -> ModelField:
@@ -55,6 +59,60 @@ def _joint(leaf: str, moves_inertia: bool = False) -> ModelField:
         return {leaf: (dofs, values[owners])}
 
     return ModelField(lambda model, ids: getattr(model, leaf)[model.jnt_dofadr[ids]], write, moves_inertia)
+
+
+def _per_joint(leaf: str, **fitting: Any) -> ModelField:
+    """One number a joint, in an array of joints."""
+    return ModelField(
+        lambda model, ids: getattr(model, leaf)[ids], lambda base, ids, values: {leaf: (ids, values)}, **fitting
+    )
+
+
+def _write_spring_reference(base: mujoco.MjModel, ids: np.ndarray, values: Array) -> Changes:
+    return {"qpos_spring": (base.jnt_qposadr[ids], values)}
+
+
+def _write_force_limit(base: mujoco.MjModel, ids: np.ndarray, values: Array) -> Changes:
+    return {
+        "actuator_forcerange": ((ids[:, None], np.array([0, 1])), values[:, None] * np.array([-1.0, 1.0])),
+    }
+
+
+# Whether an element has a number at all: MuJoCo ignores a gain that its type of actuator does not look at.
+
+
+def _is_position_servo(model: mujoco.MjModel, ids: np.ndarray) -> np.ndarray:
+    gain, bias = model.actuator_gainprm[ids, 0], model.actuator_biasprm[ids, 1]
+    return _is_affine(model, ids) & (gain > 0) & np.isclose(bias, -gain)
+
+
+def _is_affine(model: mujoco.MjModel, ids: np.ndarray) -> np.ndarray:
+    return model.actuator_biastype[ids] == mujoco.mjtBias.mjBIAS_AFFINE
+
+
+def _has_filter(model: mujoco.MjModel, ids: np.ndarray) -> np.ndarray:
+    return np.isin(model.actuator_dyntype[ids], (mujoco.mjtDyn.mjDYN_FILTER, mujoco.mjtDyn.mjDYN_FILTEREXACT))
+
+
+def _is_force_limited(model: mujoco.MjModel, ids: np.ndarray) -> np.ndarray:
+    return model.actuator_forcelimited[ids] > 0
+
+
+def _has_one_coordinate(model: mujoco.MjModel, ids: np.ndarray) -> np.ndarray:
+    return np.isin(model.jnt_type[ids], (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE))
+
+
+def _has_spring(model: mujoco.MjModel, ids: np.ndarray) -> np.ndarray:
+    return _has_one_coordinate(model, ids) & (model.jnt_stiffness[ids] > 0)
+
+
+def _is_limited(model: mujoco.MjModel, ids: np.ndarray) -> np.ndarray:
+    return _has_one_coordinate(model, ids) & (model.jnt_limited[ids] > 0)
+
+
+def _is_off_origin(model: mujoco.MjModel, ids: np.ndarray) -> np.ndarray:
+    """MuJoCo compiles a site in the origin of its body to one that cannot be elsewhere."""
+    return model.site_sameframe[ids] == mujoco.mjtSameFrame.mjSAMEFRAME_NONE
 
 
 def _write_mass(base: mujoco.MjModel, ids: np.ndarray, values: Array) -> Changes:
@@ -153,10 +211,44 @@ MODEL_FIELDS: dict[tuple[str, str], ModelField] = {
     ("option", "wind_x"): _option_column("wind", 0),
     ("option", "wind_y"): _option_column("wind", 1),
     ("option", "wind_z"): _option_column("wind", 2),
-    ("actuator", "position_gain"): ModelField(lambda model, ids: model.actuator_gainprm[ids, 0], _write_position_gain),
-    ("actuator", "velocity_gain"): ModelField(lambda model, ids: -model.actuator_biasprm[ids, 2], _write_velocity_gain),
+    ("actuator", "position_gain"): ModelField(
+        lambda model, ids: model.actuator_gainprm[ids, 0],
+        _write_position_gain,
+        fits=_is_position_servo,
+        needs="a <position> servo",
+    ),
+    ("actuator", "velocity_gain"): ModelField(
+        lambda model, ids: -model.actuator_biasprm[ids, 2],
+        _write_velocity_gain,
+        fits=_is_affine,
+        needs="a servo: <position>, <velocity>, or <general> with biastype affine",
+    ),
     ("actuator", "force_gain"): _columns("actuator_gainprm", 0),
-    ("actuator", "time_constant"): _columns("actuator_dynprm", 0),
+    ("actuator", "time_constant"): _columns(
+        "actuator_dynprm", 0, fits=_has_filter, needs="an actuator with a filter, such as <position timeconst>"
+    ),
+    ("actuator", "gear"): _columns("actuator_gear", 0, moves_inertia=True),
+    ("actuator", "force_limit"): ModelField(
+        lambda model, ids: model.actuator_forcerange[ids, 1],
+        _write_force_limit,
+        fits=_is_force_limited,
+        needs="an actuator with a forcerange",
+    ),
+    ("joint", "stiffness"): _per_joint("jnt_stiffness", fits=_has_spring, needs="a hinge or slide with a stiffness"),
+    ("joint", "spring_reference"): ModelField(
+        lambda model, ids: model.qpos_spring[model.jnt_qposadr[ids]],
+        _write_spring_reference,
+        fits=_has_spring,
+        needs="a hinge or slide with a stiffness",
+    ),
+    ("joint", "range_lower"): _columns("jnt_range", 0, fits=_is_limited, needs="a hinge or slide with a range"),
+    ("joint", "range_upper"): _columns("jnt_range", 1, fits=_is_limited, needs="a hinge or slide with a range"),
+    ("body", "x"): _columns("body_pos", 0, moves_inertia=True),
+    ("body", "y"): _columns("body_pos", 1, moves_inertia=True),
+    ("body", "z"): _columns("body_pos", 2, moves_inertia=True),
+    ("site", "x"): _columns("site_pos", 0, fits=_is_off_origin, needs="a site with a pos or a turn in the MJCF"),
+    ("site", "y"): _columns("site_pos", 1, fits=_is_off_origin, needs="a site with a pos or a turn in the MJCF"),
+    ("site", "z"): _columns("site_pos", 2, fits=_is_off_origin, needs="a site with a pos or a turn in the MJCF"),
 }
 """(Kind of element, name of the field in YAML) -> the field."""
 

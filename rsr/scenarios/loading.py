@@ -16,13 +16,14 @@ from rsr.scenarios.activations import check_activations, settling_steps
 from rsr.scenarios.bindings import Binding, bind, in_order
 from rsr.scenarios.collision import parse_collision
 from rsr.scenarios.commands import StatedLimits, parse_limits
+from rsr.scenarios.effects import Effects, parse_effects
 from rsr.scenarios.finding import TASK_FILE, file_of, is_built_in, scenario_file, scenario_files
 from rsr.scenarios.guarded_mjcf import is_finite
 from rsr.scenarios.metrics import default_evaluation, parse_evaluation
 from rsr.scenarios.model_source import read_model
 from rsr.scenarios.observed import columns_error, parse_channels
 from rsr.scenarios.parameters import Parameter, ParameterSpace
-from rsr.scenarios.per_episode import check_written_once, multiplier, parse_per_episode
+from rsr.scenarios.per_episode import EpisodeValue, check_written_once, multiplier, parse_per_episode
 from rsr.scenarios.scenario import Scenario
 from rsr.scenarios.structure import parse_structure
 from rsr.scenarios.yaml_keys import check_fields
@@ -87,7 +88,7 @@ def _scenario(path: Path, document: Mapping[str, Any]) -> Scenario:
     where, folder = path.name, path.parent
     fields = check_fields("scenario", document, where)
     model, mjcf, source = read_model(folder, fields["mjcf"], fields.get("adds", {}), is_built_in(path), where)
-    built = build(document, model, mjcf, where, source)
+    built = build(document, model, mjcf, where, source, folder)
     return replace(built, file=path, other_channels=built.other_channels + _of_policy(document, folder))
 
 
@@ -102,6 +103,7 @@ def build(
     mjcf: Path,
     where: str,
     source: mujoco.MjSpec | None = None,
+    folder: Path | None = None,
 ) -> Scenario:
     """Check what a YAML file says against the compiled MJCF, and make the scenario.
 
@@ -109,6 +111,7 @@ def build(
         document: the keys that `rsr.scenarios.yaml_keys` lists; `where` names it in an error.
         mjcf: where the model came from.
         source: what the model was compiled from, if it was no file.
+        folder: where Python that the document names lies; by default the MJCF's.
     """
     check_fields("scenario", document, where)
     observed, velocities, others = parse_channels(model, document["channels"], where)
@@ -152,6 +155,7 @@ def build(
         else None,
         source=source,
         limits=_limits(model, document, where),
+        effects=_effects(model, document, space, bindings, per_episode, folder or mjcf.parent, where),
         per_episode=per_episode,
     )
     return _with_settling(scenario) if model.na else scenario
@@ -162,6 +166,21 @@ def _with_settling(scenario: Scenario) -> Scenario:
     slowest = scenario.model(scenario.space.upper)
     steps = settling_steps((scenario.base_model, slowest), scenario.control_dt_s)
     return replace(scenario, history_steps=scenario.history_steps + steps, settling_steps=steps)
+
+
+def _effects(
+    model: mujoco.MjModel,
+    document: Mapping[str, Any],
+    space: ParameterSpace,
+    bindings: tuple[Binding, ...],
+    per_episode: tuple[EpisodeValue, ...],
+    folder: Path,
+    where: str,
+) -> Effects | None:
+    if not document.get("effects"):
+        return None
+    where, channels = f"{where}, effects", document["channels"]
+    return parse_effects(model, document["effects"], space, channels, bindings, per_episode, folder, where)
 
 
 def _limits(model: mujoco.MjModel, document: Mapping[str, Any], where: str) -> StatedLimits | None:

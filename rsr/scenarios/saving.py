@@ -17,6 +17,7 @@ from rsr.scenarios.mjcf import write_mjcf
 from rsr.scenarios.observed import Observed, RecordedVelocity
 from rsr.scenarios.parameters import Parameter
 from rsr.scenarios.per_episode import EpisodeValue
+from rsr.scenarios.python_beside import python_files
 from rsr.scenarios.scenario import Scenario
 from rsr.sessions import Channel
 
@@ -28,6 +29,7 @@ def save_scenario(scenario: Scenario, folder: Path) -> Path:
     mjcf = folder / f"{scenario.mjcf.stem}.xml"
     write_mjcf(scenario.spec(), scenario.base_model, mjcf, scenario.mjcf if scenario.source is None else None)
     _copy_shape(scenario, folder)
+    _copy_laws(scenario, folder)
     path = folder / "scenario.yaml"
     write_text(path, yaml.safe_dump(document_of(scenario, mjcf.name), sort_keys=False, width=120))
     return path
@@ -54,6 +56,7 @@ def document_of(scenario: Scenario, mjcf: str) -> dict[str, Any]:
         "per_episode": {each.name: _per_episode(scenario, i, each) for i, each in enumerate(scenario.per_episode)},
         "evaluation": _evaluation(scenario),
         "collision": scenario.collision and _given(asdict(scenario.collision)),
+        "effects": scenario.effects and dict(scenario.effects.document),
         **_carried_over(scenario),
     }
     return _given(document)
@@ -162,3 +165,11 @@ def _copy_shape(scenario: Scenario, folder: Path) -> None:
     shape = scenario.collision.shape if scenario.collision else None
     if shape and (scenario.folder / shape).is_file():
         write_bytes(folder / shape, (scenario.folder / shape).read_bytes())
+
+
+def _copy_laws(scenario: Scenario, folder: Path) -> None:
+    """Laws of one's own are Python beside the scenario's file, which may import its neighbours."""
+    own = {effect.folder for effect in scenario.effects.each if effect.folder} if scenario.effects else set()
+    for source in own:
+        for path in python_files(source):
+            write_bytes(folder / path.relative_to(source), path.read_bytes())

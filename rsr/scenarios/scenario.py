@@ -15,6 +15,7 @@ import numpy as np
 from rsr.errors import chosen
 from rsr.scenarios.bindings import Binding, refresh_constants
 from rsr.scenarios.collision import CollisionPair
+from rsr.scenarios.effects import Effects, Setting
 from rsr.scenarios.metrics import Evaluation
 from rsr.scenarios.observed import Observed, RecordedVelocity
 from rsr.scenarios.parameters import ParameterSpace
@@ -54,6 +55,7 @@ class Scenario:
         limits: of motion, as far as the YAML file states them.
         file: the YAML file that it was loaded from; None where it was made in Python.
         settling_steps: see `history_steps`; 0 where no actuator has internal state.
+        effects: physics that MuJoCo lacks; their recorded settings follow the commands as further columns.
         per_episode: values that come with each recording.
     """
 
@@ -84,6 +86,7 @@ class Scenario:
     limits: StatedLimits | None = None
     file: Path | None = None
     settling_steps: int = 0
+    effects: Effects | None = None
     per_episode: tuple[EpisodeValue, ...] = ()
 
     @classmethod
@@ -241,6 +244,8 @@ class Scenario:
         self.space.check(values)
         given = self.nominal_per_episode if per_episode is None else per_episode
         model = copy.copy(self.base_model if pictures else self._moving_model)
+        if self.effects is not None:
+            self.effects.prepare(model)
         for binding in self.bindings:
             binding.apply(model, self.base_model, float(binding.value(values, given)))
         refresh_constants(model)
@@ -296,32 +301,35 @@ class Scenario:
         """Commands [H + steps, nu + C] of a rollout that starts at a row, those before it included that may still act.
 
         Before and after the episode the first and last recorded ones stand in. The last C columns are the values per
-        episode, the same in every row.
+        episode, the same in every row, and then the recorded settings of effects.
         """
         commands = self.commands(episode)
-        wanted = np.arange(row - self.history_steps, row + steps)
-        sent = commands[np.clip(wanted, 0, len(commands) - 1)]
-        if not self.per_episode:
-            return sent
-        given = np.array([each.of(episode) for each in self.per_episode])
-        return np.concatenate([sent, np.broadcast_to(given, (len(sent), len(given)))], axis=1)
+        wanted = np.clip(np.arange(row - self.history_steps, row + steps), 0, len(commands) - 1)
+        columns = [np.full(len(wanted), each.of(episode)) for each in self.per_episode]
+        columns += [episode[each.channel][wanted, each.column] for each in self.settings]
+        return np.column_stack([commands[wanted], *columns]) if columns else commands[wanted]
+
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        """Recorded columns that effects follow."""
+        return self.effects.settings if self.effects else ()
 
     @cached_property
     def nominal_per_episode(self) -> np.ndarray:
-        """[C], values per episode where nothing was recorded."""
+        """Values per episode, where nothing was recorded."""
         return np.array([each.nominal for each in self.per_episode])
 
     @property
     def command_width(self) -> int:
         """Columns nu + C that simulators take as commands."""
-        return self.base_model.nu + len(self.per_episode)
+        return self.base_model.nu + len(self.per_episode) + len(self.settings)
 
     def with_per_episode(self, commands: np.ndarray) -> np.ndarray:
-        """Commands [B, N, nu + C]; where they are [B, N, nu], the nominal values per episode are added."""
-        if commands.shape[2] == self.command_width:
+        """Commands [..., nu + C]; where they are [..., nu], what stands for the unrecorded is added."""
+        if commands.shape[-1] == self.command_width:
             return commands
-        shape = (*commands.shape[:2], len(self.per_episode))
-        return np.concatenate([commands, np.broadcast_to(self.nominal_per_episode, shape)], axis=2)
+        given = np.concatenate([self.nominal_per_episode, [each.otherwise for each in self.settings]])
+        return np.concatenate([commands, np.broadcast_to(given, (*commands.shape[:-1], len(given)))], axis=-1)
 
     def states(self, episode: Episode) -> np.ndarray:
         """States [T + 1, n] of a recording, freed of measurement noise as far as a few rows allow (`smooth`).

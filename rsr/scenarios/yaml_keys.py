@@ -45,6 +45,7 @@ YAML_KEYS: dict[str, YamlKeys] = {
                 "collision",
                 "limits",
                 "stand_in",
+                "effects",
             }
         ),
     ),
@@ -52,6 +53,8 @@ YAML_KEYS: dict[str, YamlKeys] = {
         frozenset(),
         frozenset({"command_lower", "command_upper", "command_rate", "command_acceleration", "safe_command", "sites"}),
     ),
+    "effect": YamlKeys(frozenset({"law"}), frozenset({"joints", "actuators", "arguments"})),
+    "setting": YamlKeys(frozenset({"channel", "column", "otherwise"})),
     "site": YamlKeys(frozenset(), frozenset({"inside", "keep_out", "speed"})),
     "box": YamlKeys(frozenset({"box_lower", "box_upper"})),
     "stand_in": YamlKeys(
@@ -141,12 +144,24 @@ _PLACES = Form("a list of mappings", lambda value: isinstance(value, list) and a
 _FORMS: dict[str, Form] = {
     **dict.fromkeys(("title", "mjcf", "gap_channel", "unit", "frame", "clock", "mode", "description", "delays"), _TEXT),
     **dict.fromkeys(("tag", "times"), _TEXT),
-    **dict.fromkeys(("channel", "statistic", "striker", "struck", "position", "orientation"), _TEXT),
-    **dict.fromkeys(("nominal", "lower", "upper", "below_m"), _ANY_NUMBER),
+    **dict.fromkeys(("channel", "column", "law", "statistic", "striker", "struck", "position", "orientation"), _TEXT),
+    **dict.fromkeys(("nominal", "lower", "upper", "otherwise", "below_m"), _ANY_NUMBER),
     **dict.fromkeys(("control_dt_s", "window_s", "gap_horizon_s", "horizon_s", "prior_std", "display_unit"), _POSITIVE),
     **dict.fromkeys(("noise", "bias_std", "bias_window_s"), _NOT_NEGATIVE),
     **dict.fromkeys(
-        ("channels", "parameters", "per_episode", "metrics", "reads", "sites", "ranges", "limits", "stand_in", "adds"),
+        (
+            "channels",
+            "parameters",
+            "per_episode",
+            "effects",
+            "metrics",
+            "reads",
+            "sites",
+            "ranges",
+            "limits",
+            "stand_in",
+            "adds",
+        ),
         _NAMED,
     ),
     **dict.fromkeys(("box_lower", "box_upper"), _POINT),
@@ -161,6 +176,10 @@ _FORMS: dict[str, Form] = {
     "unit_step": Form("a number that is not 0", lambda value: _is_number(value) and abs(value) >= _TINY),
     "scale": Form("log or linear", lambda value: value in ("log", "linear")),
     "stamp": Form("at_sample or held_until_next", lambda value: value in ("at_sample", "held_until_next")),
+    **dict.fromkeys(("joints", "actuators"), Form("a name, or a list of them", lambda v: _is_text(v) or _texts(v))),
+    "arguments": Form(
+        "a mapping with names as keys", lambda value: isinstance(value, Mapping) and all(map(_is_text, value))
+    ),
     "sensor_delay": Form("a channel, or a list of them", lambda value: _is_text(value) or _texts(value)),
     "episode_steps": _count(1, 1_000_000),
     "history_steps": _count(0, 10_000),

@@ -10,6 +10,7 @@ from mujoco import rollout as mujoco_rollout
 
 from rsr.scenarios import Scenario
 from rsr.scenarios.activations import settled
+from rsr.simulators.effects import EffectBatch
 
 
 class Simulator(Protocol):
@@ -85,6 +86,7 @@ class MujocoSimulator:
 
     def __init__(self, scenario: Scenario, threads: int = 2) -> None:
         self.scenario = scenario
+        self._threads = threads
         self._pool = mujoco_rollout.Rollout(nthread=threads)
         # One MjData for each thread, as `mujoco.rollout` asks for.
         self._data = [mujoco.MjData(scenario.base_model) for _ in range(max(1, threads))]
@@ -103,8 +105,8 @@ class MujocoSimulator:
         """See `Simulator.rollout`. Windows that share a row of `params` share a model."""
         batch = len(states)
         size, inputs = len(self.scenario.space), self.scenario.base_model.nu
-        given = self.scenario.with_per_episode(actions)[:, 0, inputs:]
-        actions = actions[:, :, :inputs]
+        actions = self.scenario.with_per_episode(actions)
+        given = actions[:, 0, inputs : inputs + len(self.scenario.per_episode)]
         # Compiling a model's constants costs more than a short window, so equal parameters share one.
         params = np.broadcast_to(np.atleast_2d(params), (batch, size))
         unique, which = np.unique(np.concatenate([params, given], axis=1), axis=0, return_inverse=True)
@@ -117,9 +119,9 @@ class MujocoSimulator:
             begun = self._with_activations(models, begun, actions, weights)
         # Physics steps run at the timestep; one row in `substeps` is a control step's end.
         ends = slice(self.scenario.substeps - 1, None, self.scenario.substeps)
-        after = self.advance(models, begun, controls)[:, ends]
+        after = self._advance_with(models, params, begun, controls)[:, ends]
         if self.scenario.has_sensors:
-            after = self.scenario.with_readings(after, self._sensed(models, after, controls[:, ends]))
+            after = self.scenario.with_readings(after, self._sensed(models, params, after, controls[:, ends]))
         return np.concatenate([states[:, None], after], axis=1)
 
     def _with_activations(
@@ -129,17 +131,31 @@ class MujocoSimulator:
         before = actions[:, : self.scenario.history_steps]
         # A delay reaches back beyond the oldest command known: it held.
         padded = np.concatenate([np.repeat(before[:, :1], self.scenario.delay_steps, axis=1), before], axis=1)
-        activations = settled(models, delayed(padded, weights))
+        activations = settled(models, delayed(padded, weights)[..., : self.scenario.base_model.nu])
         return np.concatenate([states[:, : -activations.shape[1]], activations], axis=1)
 
-    def _sensed(self, models: list[mujoco.MjModel], states: np.ndarray, controls: np.ndarray) -> np.ndarray:
-        """Sensor data [B, T, nsensordata] at states [B, T, nq + nv + na] under controls [B, T, nu]."""
+    def _sensed(
+        self, models: list[mujoco.MjModel], params: np.ndarray, states: np.ndarray, controls: np.ndarray
+    ) -> np.ndarray:
+        """Sensor data [B, T, nsensordata] at states [B, T, nq + nv + na] under controls [B, T, nu + C]."""
         batch, steps = states.shape[:2]
+        if self.scenario.effects is not None:
+            driven = EffectBatch(self.scenario, models, params, self._threads)
+            return np.stack([driven.sense(states[:, step], controls[:, step]) for step in range(steps)], axis=1)
         # MuJoCo senses before it steps: a step from each row, whose end nobody needs, reads the sensors there.
         initial = self._full_states(states.reshape(batch * steps, -1))
         repeated = [model for model in models for _ in range(steps)]
-        _, sensed = self._pool.rollout(repeated, self._data, initial, controls.reshape(batch * steps, 1, -1))
+        controls = controls[..., : self.scenario.base_model.nu].reshape(batch * steps, 1, -1)
+        _, sensed = self._pool.rollout(repeated, self._data, initial, controls)
         return sensed[:, 0].reshape(batch, steps, -1)
+
+    def _advance_with(
+        self, models: list[mujoco.MjModel], params: np.ndarray, states: np.ndarray, controls: np.ndarray
+    ) -> np.ndarray:
+        """`advance`, with the forces of effects where the scenario has some."""
+        if self.scenario.effects is None:
+            return self.advance(models, states, controls[..., : self.scenario.base_model.nu])
+        return EffectBatch(self.scenario, models, params, self._threads).advance(states, controls)
 
     def advance(self, models: list[mujoco.MjModel], states: np.ndarray, controls: np.ndarray) -> np.ndarray:
         """Integrate controls [B, N, nu] from states [B, nq + nv + na]; returns [B, N, nq + nv + na]."""

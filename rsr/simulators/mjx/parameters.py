@@ -11,6 +11,7 @@ import mujoco
 import numpy as np
 from mujoco import mjx
 from mujoco.mjx._src import sensor as _sensor  # private: pinned to the version in pyproject.toml
+from mujoco.mjx._src import smooth as _smooth
 
 from rsr.errors import ScenarioError
 from rsr.scenarios import Scenario
@@ -45,7 +46,10 @@ class Injector:
             raise _lacks("tendons together with a tunable mass, inertia or armature", scenario.name)
         self._turning = turning_bodies(self._base, scenario.bindings)
         self._sensor_columns = _differentiable_sensors(scenario)
-        self._template, self.data = _put(_converging(_with_all_rows(scenario)), scenario.name)
+        self._laws = scenario.effects.laws if scenario.effects else ()
+        template, self.data = _put(_converging(_with_all_rows(scenario)), scenario.name)
+        # The rows of dry friction are made; how much of it there is say the MJCF, parameters and effects.
+        self._template = template.replace(dof_frictionloss=jnp.asarray(self._base.dof_frictionloss))
 
     def model(self, values: jax.Array, per_episode: jax.Array | None = None) -> mjx.Model:
         """Write values [P], physical units, with those of an episode [C], and refresh derived constants."""
@@ -53,6 +57,27 @@ class Injector:
         for binding in self.scenario.bindings:
             model = _written(model, binding.changes(self._base, binding.value(values, given)))
         return refresh_constants(model, self._base, self.data) if self._refreshes else model
+
+    def load(self, model: mjx.Model, data: mjx.Data) -> jax.Array:
+        """Forces [nv] that gravity and motion exert on the joints; 0 where no law looks at them."""
+        if self.scenario.effects is None or not self.scenario.effects.reads_load:
+            return jnp.zeros(self._base.nv)
+        # The step computes the same again: XLA does it once.
+        data = _smooth.com_pos(model, _smooth.kinematics(model, data))
+        return -_smooth.rne(model, _smooth.com_vel(model, data)).qfrc_bias
+
+    def driven(
+        self, model: mjx.Model, data: mjx.Data, values: jax.Array, control: jax.Array, load: jax.Array
+    ) -> tuple[mjx.Model, mjx.Data]:
+        """Apply a control [nu + C] and what the effects make of it."""
+        effects = self.scenario.effects
+        if effects is None:
+            return model, data.replace(ctrl=control[: self._base.nu])
+        made = effects.forces(jnp, self._laws, values, control, data.qpos, data.qvel, load, self._base.opt.timestep)
+        resisted = model.replace(
+            dof_damping=model.dof_damping + made.damping, dof_frictionloss=model.dof_frictionloss + made.dry_friction
+        )
+        return resisted, data.replace(ctrl=made.ctrl, qfrc_applied=made.torque)
 
     def step(self, model: mjx.Model, data: mjx.Data) -> mjx.Data:
         """Advance one physics step as C does."""
@@ -123,8 +148,11 @@ def _lacks(feature: str, where: str) -> ScenarioError:
 
 
 def _with_all_rows(scenario: Scenario) -> mujoco.MjModel:
-    """The base model with dry friction wherever a parameter sets it: MJX makes no constraint rows for none."""
+    """The base model with dry friction wherever parameters or effects set it: MJX makes no rows for none."""
     model = copy.copy(scenario.base_model)
+    if scenario.effects is not None:
+        scenario.effects.prepare(model)
+        model.dof_frictionloss[list(scenario.effects.rubbing)] = 1.0
     for binding in scenario.bindings:
         if (binding.element, binding.field) == ("joint", "friction_loss"):
             # Any positive value makes the rows; the binding writes the parameter over it.

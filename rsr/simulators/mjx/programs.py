@@ -18,12 +18,13 @@ import numpy as np
 from jax import export
 
 from rsr.files import write_bytes
-from rsr.scenarios import Scenario
+from rsr.scenarios import Scenario, effect_laws, effects
 from rsr.simulators.mjx._flags import cache_folder
 
 _PACKAGES = ("jax", "jaxlib", "mujoco", "mujoco-mjx")
-_TRACED = ("corrections", "implicit", "parameters", "simulator")
-"""Modules of this folder whose code becomes part of a program; a change of the others leaves programs valid."""
+_TRACED = tuple(Path(__file__).parent / f"{name}.py" for name in ("corrections", "implicit", "parameters", "simulator"))
+_TRACED += (Path(effects.__file__), Path(effect_laws.__file__))
+"""Files whose code becomes part of a program; a change of the others leaves programs valid."""
 
 
 def program(name: str, function: Callable, shapes: tuple[tuple[int, ...], ...], fingerprint: str) -> Callable:
@@ -54,6 +55,10 @@ def fingerprint(scenario: Scenario, *more: object) -> str:
     versions = [version(package) for package in _PACKAGES]
     digest = hashlib.sha256(model.tobytes())
     digest.update(repr((scenario.bindings, transforms, clock, versions, jax.default_backend(), more)).encode())
-    for module in _TRACED:
-        digest.update((Path(__file__).parent / f"{module}.py").read_bytes())
+    if scenario.effects is not None:
+        # Python beside a scenario is a module of a name that hashes its text (`python_beside`).
+        laws = [(law.__module__, law.__qualname__) for law in scenario.effects.laws]
+        digest.update(repr((scenario.effects.each, laws)).encode())
+    for path in _TRACED:
+        digest.update(path.read_bytes())
     return digest.hexdigest()[:32]

@@ -186,7 +186,7 @@ class MjxSimulator:
     def _activations(self, values: jax.Array, before: jax.Array) -> jax.Array:
         """Activations [na] that the commands [H, nu + C] before a window leave; see `rsr.scenarios.activations`."""
         base, ages = self.scenario.base_model, self.scenario.delay_steps + 1
-        before, given = before[:, : base.nu], before[0, base.nu :]
+        given, before = self._per_episode(before[0]), before[:, : base.nu]
         padded = jnp.concatenate([jnp.repeat(before[:1], ages - 1, axis=0), before])
         weights = self._delay_weights(values)
         stacked = jnp.stack([padded[ages - 1 - age : len(padded) - age] for age in range(ages)], axis=1)
@@ -228,24 +228,35 @@ class MjxSimulator:
         self, coordinates: jax.Array, state: jax.Array, warm: jax.Array, commands: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
         """One window, one control step: coordinates [P], state [n], warm start [nv], commands [delay + 1, nu + C]."""
-        values, inputs = self._injector.values(coordinates), self.scenario.base_model.nu
-        model = self._injector.model(values, commands[0, inputs:])
-        controls = self._delay_weights(values) @ commands[:, :inputs]
-        base, data = self.scenario.base_model, self._injector.data
+        base, data, injector = self.scenario.base_model, self._injector.data, self._injector
+        values = injector.values(coordinates)
+        model = injector.model(values, self._per_episode(commands[0]))
+        controls = self._delay_weights(values) @ commands
 
-        def placed(qpos, qvel, act, warm, control):
-            return data.replace(qpos=qpos, qvel=qvel, act=act, qacc_warmstart=warm, ctrl=control)
+        def placed(qpos, qvel, act, warm):
+            return data.replace(qpos=qpos, qvel=qvel, act=act, qacc_warmstart=warm)
 
-        def substep(carry, control):
-            qpos, qvel, act, warm = carry
-            after = self._injector.step(model, placed(qpos, qvel, act, warm, control))
+        def substep(carry, inputs):
+            (qpos, qvel, act, warm, load), (control, is_fresh) = carry, inputs
+            before = placed(qpos, qvel, act, warm)
+            load = jnp.where(is_fresh, injector.load(model, before), load)
+            after = injector.step(*injector.driven(model, before, values, control, load))
             # The warm start changes the solver's path, not its solution: no derivative flows through it.
-            return (after.qpos, after.qvel, after.act, jax.lax.stop_gradient(after.qacc_warmstart)), None
+            return (after.qpos, after.qvel, after.act, jax.lax.stop_gradient(after.qacc_warmstart), load), None
 
         qpos, qvel, act, _ = jnp.split(state, np.cumsum([base.nq, base.nv, base.na]))
-        (qpos, qvel, act, warm), _ = jax.lax.scan(substep, (qpos, qvel, act, warm), controls)
-        sensed = self._injector.readings(model, placed(qpos, qvel, act, warm, controls[-1]))
+        every = self.scenario.effects.load_steps(base.opt.timestep) if self.scenario.effects else 1
+        fresh = np.arange(len(controls)) % every == 0
+        begun = (qpos, qvel, act, warm, jnp.zeros(base.nv))
+        (qpos, qvel, act, warm, _), _ = jax.lax.scan(substep, begun, (controls, fresh))
+        ended = placed(qpos, qvel, act, warm)
+        sensed = injector.readings(*injector.driven(model, ended, values, controls[-1], injector.load(model, ended)))
         return jnp.concatenate([qpos, qvel, act, sensed]), warm
+
+    def _per_episode(self, commands: jax.Array) -> jax.Array:
+        """Values per episode among commands [nu + C]."""
+        first = self.scenario.base_model.nu
+        return commands[first : first + len(self.scenario.per_episode)]
 
     def _delay_weights(self, values: jax.Array) -> jax.Array:
         scenario = self.scenario
