@@ -16,6 +16,25 @@
     plan_position_ratio_<shape>    hybrid over MuJoCo; _low, _high: its 95 % interval over the stand-ins
     plan_orientation_rad_<shape>_* the turn by which those plans missed
 
+By kind of reality (`--parts kinds`, see `_strike_kinds.py`; rigid and compliant are of the law's own family, patch and
+flexible are not), intervals `_low` and `_high` are 95 %, over the stand-ins:
+
+    accuracy_<arm>_<kind>_<shape>  every arm: with and without the surrogate, with MuJoCo's own scene in its place
+    accuracy_unseen_kinds          adapted, semi-cylinder, patch and flexible; accuracy_material_*, accuracy_surface_*
+    gain_unseen_kinds              the same less MuJoCo with a grid search
+    glitch_loss, error_loss        what 15 % glitches cost, and normals and points that err by 1 degree and 0.7 mm
+    surrogate_gain_<kind>          adapted less law and residual alone; surrogate_gain is the largest of the four
+    coverage_<kind>                share of components in their 90 % intervals; coverage_worst_kind is farthest from 0.9
+
+Against an expert's MuJoCo (`--parts speed`, see `_strike_simulators.py`), in CPU time:
+
+    hybrid_simulator_speedup       60 windows: MujocoSimulator over HybridSimulator; *_rest_mm is how far both are off
+    speedup_single_over_expert     a two-step loop, the faster of 2 and 4 ms beside 0.25 ms, over the hybrid
+    speedup_population_over_expert the same, 60 strikes
+
+`--parts` takes some of methods, control, plans, speed and kinds; what was not measured is -1. No part measures
+`contact_kinds_error_ratio` (flat strikers, walls, corners): the product refuses or does not know such contacts.
+
 With `--keep FOLDER`, where surrogates and figures of each stand-in are kept, an interrupted run goes on where it was.
 All stand-ins are simulated. MuJoCo's level on them is a calibration (their ranges were frozen when MuJoCo with a grid
 search came to about 0.6 on tuning seeds); how methods compare is the result. Nothing is tuned on the judging seeds.
@@ -32,7 +51,11 @@ from pathlib import Path
 
 import numpy as np
 from _common import Figure, kept, run
+from _strike_kinds import KEYS as KIND_KEYS
+from _strike_kinds import kind_rows, kinds_summary
 from _strike_planning import planned_on, planning_summary, speed_figures
+from _strike_simulators import KEYS as SPEED_KEYS
+from _strike_simulators import simulator_figures
 from baselines.strikes.control import StrikeControl
 from baselines.strikes.methods import METHODS, MethodInputs
 from baselines.strikes.paper import (
@@ -66,6 +89,10 @@ from rsr.scenarios.built_in.strike import SHAPES, RecordedStrikes, Shape, load_s
 
 FITTED, RESERVED, JUDGED = 10, 50, 100
 TARGETS = 3
+PARTS = ("methods", "control", "plans", "speed", "kinds")
+NOT_MEASURED: dict[str, Figure] = dict.fromkeys(
+    (*KIND_KEYS, *SPEED_KEYS, "contact_kinds_error_ratio", "planning_ratio_worst_shape"), -1
+)
 
 
 @dataclass(frozen=True)
@@ -76,44 +103,69 @@ class Networks:
     papers: dict[str, PaperSurrogate]
 
 
-def measure(quick: bool, pairs: int, stand_ins: int, targets: int, keep: Path | None) -> dict[str, Figure]:
+def measure(quick: bool, pairs: int, stand_ins: int, targets: int, parts: str, keep: Path | None) -> dict[str, Figure]:
     """Go through the shapes; `quick`: one shape, two tuning stand-ins, a tenth of the training."""
+    wanted = chosen_parts(parts)
     shapes, targets = (SHAPES[:1], 1) if quick else (SHAPES, targets)
     pairs, seeds = (3000, TUNING_SEEDS[:2]) if quick else (pairs, JUDGING_SEEDS[:stand_ins])
     figures: dict[str, Figure] = {}
+    kinds: list[dict[str, Figure]] = []
     for name in shapes:
         shape = load_shape(name)
-        networks, cost = distilled(shape, pairs, quick, keep)
+        networks, cost = distilled(shape, pairs, quick, keep, papers="methods" in wanted)
         rows: dict[str, list[dict[str, Figure]]] = {"methods": [], "control": [], "plans": []}
         with bar(name) as advance:
             for place, seed in enumerate(seeds, start=1):
-                parts = {
+                for part, make in {
                     "methods": partial(stand_in_figures, shape, networks, seed, quick),
                     "control": partial(control_figures, shape, networks, seed),
                     "plans": partial(planned_on, shape, networks.surrogate, seed, targets),
-                }
-                for part, make in parts.items():
-                    rows[part].append(kept(keep, f"{name}-{seed}-{part}", make))
+                }.items():
+                    if part in wanted:
+                        rows[part].append(kept(keep, f"{name}-{seed}-{part}", make))
                 advance(place / len(seeds), f"stand-in {seed}")
-        figures |= cost | summed_up(name, rows["methods"])
-        figures |= control_summary(name, rows["control"]) | planning_summary(name, rows["plans"])
-        if name == shapes[0]:
+        figures |= cost
+        for part, summary in {"methods": summed_up, "control": control_summary, "plans": planning_summary}.items():
+            figures |= summary(name, rows[part]) if part in wanted else {}
+        if "kinds" in wanted:
+            with bar(f"kinds, {name}") as advance:
+                kinds += kind_rows(shape, networks.surrogate, quick, stand_ins, keep, advance)
+        if name == shapes[0] and "speed" in wanted:
             figures |= speed_figures(shape, networks.surrogate)
-    grids = [figures[f"accuracy_{name}_mujoco_grid"] for name in shapes]
-    return figures | {"accuracy_mujoco_grid": float(np.mean(grids)), "stand_ins": len(seeds), "pairs": pairs}
+            figures |= simulator_figures(shape, networks.surrogate, JUDGING_SEEDS[0])
+    if "methods" in wanted:
+        grids = [figures[f"accuracy_{name}_mujoco_grid"] for name in shapes]
+        figures["accuracy_mujoco_grid"] = float(np.mean(grids))
+    if "plans" in wanted:
+        figures["planning_ratio_worst_shape"] = max(float(figures[f"plan_position_ratio_{name}"]) for name in shapes)
+    figures |= kinds_summary(kinds, shapes) if kinds else {}
+    return NOT_MEASURED | figures | {"stand_ins": len(seeds), "pairs": pairs}
 
 
-def distilled(shape: Shape, pairs: int, quick: bool, keep: Path | None) -> tuple[Networks, dict[str, Figure]]:
-    """Distil all networks, and measure the cost of data and surrogate."""
+def chosen_parts(parts: str) -> tuple[str, ...]:
+    """Names of the parts to run, from words with commas between them."""
+    chosen = PARTS if parts == "all" else tuple(parts.split(","))
+    if unknown := [part for part in chosen if part not in PARTS]:
+        raise SystemExit(f"got --parts {','.join(unknown)}; expected all, or some of {','.join(PARTS)}")
+    return chosen
+
+
+def distilled(
+    shape: Shape, pairs: int, quick: bool, keep: Path | None, papers: bool
+) -> tuple[Networks, dict[str, Figure]]:
+    """Distil the product's network, with `papers` those of the paper's recipes too, and measure the cost."""
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made) if keep is None else keep
-        figures = kept(keep, f"{shape.name}-surrogates", partial(distil_all, shape, pairs, quick, folder))
-        papers = {name: load_paper_surrogate(folder / f"{shape.name}-{name}") for name in RECIPES}
-        return Networks(load_surrogate(folder / f"{shape.name}-default"), papers), figures
+        figures = kept(keep, f"{shape.name}-surrogate", partial(distil_own, shape, pairs, quick, folder))
+        found: dict[str, PaperSurrogate] = {}
+        if papers:
+            figures |= kept(keep, f"{shape.name}-papers", partial(distil_papers, shape, pairs, quick, folder))
+            found = {name: load_paper_surrogate(folder / f"{shape.name}-{name}") for name in RECIPES}
+        return Networks(load_surrogate(folder / f"{shape.name}-default"), found), figures
 
 
-def distil_all(shape: Shape, pairs: int, quick: bool, folder: Path) -> dict[str, Figure]:
-    """Write all networks; figures of data and surrogate."""
+def distil_own(shape: Shape, pairs: int, quick: bool, folder: Path) -> dict[str, Figure]:
+    """Write the product's surrogate; figures of data and surrogate."""
     with tempfile.TemporaryDirectory() as made:
         start_s = time.process_time()
         data = generate_pairs(shape, Path(made) / "strikes", pairs)
@@ -125,17 +177,23 @@ def distil_all(shape: Shape, pairs: int, quick: bool, folder: Path) -> dict[str,
     learnt = distil(shape, known, STEPS // 10 if quick else STEPS)
     base_s = time.process_time() - start_s
     save_surrogate(folder / f"{shape.name}-default", learnt.surrogate)
-    found = {}
-    for recipe in RECIPES:
-        paper, found[recipe] = distil_as_paper(shape, known, recipe, PAPER_STEPS // 10 if quick else PAPER_STEPS)
-        save_paper_surrogate(folder / f"{shape.name}-{recipe}", paper)
     return {
         f"base_accuracy_{shape.name}": learnt.table_one.scaled,
-        f"base_accuracy_{shape.name}_paper": found["paper"].scaled,
         f"data_cpu_seconds_{shape.name}": data_s,
         f"base_cpu_seconds_{shape.name}": base_s,
         f"same_bytes_{shape.name}": same,
     }
+
+
+def distil_papers(shape: Shape, pairs: int, quick: bool, folder: Path) -> dict[str, Figure]:
+    """Write the networks of the paper's recipes, from the same strikes as the product's."""
+    found = {}
+    with tempfile.TemporaryDirectory() as made:
+        known = load_pairs(generate_pairs(shape, Path(made) / "strikes", pairs))
+    for recipe in RECIPES:
+        paper, found[recipe] = distil_as_paper(shape, known, recipe, PAPER_STEPS // 10 if quick else PAPER_STEPS)
+        save_paper_surrogate(folder / f"{shape.name}-{recipe}", paper)
+    return {f"base_accuracy_{shape.name}_paper": found["paper"].scaled}
 
 
 def stand_in_figures(shape: Shape, networks: Networks, seed: int, quick: bool) -> dict[str, float]:
@@ -198,4 +256,4 @@ def control_summary(name: str, rows: list[dict[str, Figure]]) -> dict[str, Figur
 
 
 if __name__ == "__main__":
-    run(measure, __doc__, pairs=100_000, stand_ins=len(JUDGING_SEEDS), targets=TARGETS, keep=None)
+    run(measure, __doc__, pairs=100_000, stand_ins=len(JUDGING_SEEDS), targets=TARGETS, parts="all", keep=None)

@@ -87,6 +87,8 @@ def adapt(surrogate: _DIR, strikes: Annotated[Path, arg(metavar="FILE")], out: _
     write_bytes(out / "adaptation.png", strike_picture(base.shape, compared, curve))
     show(comparison_table(compared))
     say(f"{out}: adapted to {len(recorded) - len(model.rejected)} strikes, {compared.how}")
+    if outside := int((~base.knows(recorded.strikes)).sum()):
+        hint(f"{outside} strikes lie outside the speeds, angles and faces that the surrogate was trained on: law alone")
     if model.rejected:
         rows = ", ".join(str(row + 1) for row in model.rejected)
         hint(f"left out as glitches: rows {rows} of {strikes}; the other strikes contradict them")

@@ -10,8 +10,9 @@ import torch
 from benchmarks.baselines.strikes.paper import distil_as_paper
 from rsr.errors import CalibrationError
 from rsr.files import sha256
-from rsr.learned.clash import accuracy, distil, load_pairs, load_surrogate, relative_errors, save_surrogate
+from rsr.learned.clash import accuracy, adapt, distil, load_pairs, load_surrogate, relative_errors, save_surrogate
 from rsr.learned.clash.frame import from_contact, to_contact
+from rsr.realities.strikes import StrikeStandIn
 from rsr.rotations import rotated
 from rsr.scenarios.built_in.strike import load_shape, sample_strikes, strikes_at
 from rsr.simulators.strikes import Collider
@@ -103,6 +104,33 @@ def test_a_flat_face_measured_a_little_off_changes_the_prediction_a_little(surro
     lifted = replace(strikes, point_m=strikes.point_m - 0.001 * strikes.normal)
     for measured in (turned, lifted):
         assert relative_errors(surrogate.predict(measured, PARAMS)[0], exact, square.gyration_m).max() < 0.15
+
+
+def test_an_input_that_never_varied_is_not_read(surrogate, square):
+    strikes = sample_strikes(square, 6, np.random.default_rng(4))
+    fixed = surrogate.fixed_inputs(strikes)
+    constant = fixed.std(dim=0) < 1e-3
+    assert constant.sum() == 3, "on a flat face: how deep the centre lies, sine and cosine of where it faces"
+    params = torch.as_tensor(np.tile(PARAMS, (6, 1)), dtype=torch.float32)
+    as_it_is, moved = (
+        surrogate.network(surrogate.inputs(inputs, params)) for inputs in (fixed, fixed + 0.3 * constant)
+    )
+    assert torch.equal(as_it_is, moved)
+
+
+def test_it_says_which_strikes_lie_outside_its_training_and_has_no_weight_there(surrogate, square):
+    inside = sample_strikes(square, 20, np.random.default_rng(5))
+    assert surrogate.knows(inside).all()
+    fast, steep = replace(inside, speed_m_s=inside.speed_m_s + 1.5), replace(inside, angle_rad=inside.angle_rad + 0.7)
+    turned = np.radians(20)
+    other_face = replace(inside, normal=rotated(inside.normal, turned), point_m=rotated(inside.point_m, turned))
+    for strikes in (fast, steep, other_face):
+        assert not surrogate.knows(strikes).any()
+    model = adapt(surrogate, StrikeStandIn(square, 1).record(10))
+    _, law = model.collision.members
+    assert model(fast) == pytest.approx(law(fast))
+    assert model.collision.intervals(fast)[1] == pytest.approx(law.intervals(fast)[1])
+    assert not np.allclose(model(inside), law(inside))
 
 
 def test_predictions_take_one_thread_and_give_the_others_back(surrogate, square):

@@ -16,7 +16,7 @@ from torch import Tensor
 from rsr.errors import CalibrationError
 from rsr.learned.clash.frame import to_contact
 from rsr.learned.clash.law import ImpactLaw, fit_law
-from rsr.learned.clash.prediction import Blended, blend, correct, surrogate_base
+from rsr.learned.clash.prediction import Blended, blend, correct, everywhere, surrogate_base
 from rsr.learned.clash.sliding import SlidingModel, fit_sliding
 from rsr.learned.clash.surrogate import Surrogate, reproducible
 from rsr.randomness import derive_seed
@@ -91,7 +91,8 @@ def adapt(surrogate: Surrogate, recorded: RecordedStrikes, seed: int = 0) -> Ada
     friction = None if sliding is None else sliding.friction
     identified = identify(surrogate, kept, friction, seed)
     law = fit_law(shape, kept, friction, mass_kg)
-    collision = blend(shape, (surrogate_base(surrogate, identified.values), law), kept)
+    bases = (surrogate_base(surrogate, identified.values), law)
+    collision = blend(shape, bases, kept, (surrogate.knows, everywhere))
     return Adapted(surrogate, identified, law, collision, sliding, rejected)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from rsr.scenarios.built_in.strike import RecordedStrikes, Shape, Strikes
 
 BaseModel = Callable[[Strikes], np.ndarray]
 """From strikes to velocities after, [N, 3]: m/s, m/s, rad/s, in the frame of the block at the impact."""
+Trust = Callable[[Strikes], np.ndarray]
+"""From strikes to [N], True where a base model may be asked."""
 _TEMPER = 0.25
 """Two wrong models are better averaged than chosen between: evidence counts a quarter."""
 
@@ -23,13 +25,23 @@ def surrogate_base(surrogate: Surrogate, params: np.ndarray) -> BaseModel:
     return lambda strikes: surrogate.predict(strikes, params)[0]
 
 
+def everywhere(strikes: Strikes) -> np.ndarray:
+    """Trust a model whatever it is asked, as the law is: `Trust`."""
+    return np.ones(len(strikes), bool)
+
+
 @dataclass(frozen=True)
 class Corrected:
-    """A base model and what it leaves over, added up in the contact frame."""
+    """A base model and what it leaves over, added up in the contact frame.
+
+    Args:
+        trusted: where the base may be asked; a surrogate knows the ranges of its training alone.
+    """
 
     shape: Shape
     base: BaseModel
     residual: Residual
+    trusted: Trust = everywhere
 
     def __call__(self, strikes: Strikes) -> np.ndarray:
         """Velocity after, [N, 3]."""
@@ -53,7 +65,7 @@ class Blended:
     """Corrected models of several bases, averaged by how well each predicts strikes that were left out.
 
     Args:
-        weights: [M], of the members; they add up to one.
+        weights: [M], of the members; they add up to one. A member has none of a strike that it is not trusted with.
     """
 
     members: tuple[Corrected, ...]
@@ -61,24 +73,39 @@ class Blended:
 
     def __call__(self, strikes: Strikes) -> np.ndarray:
         """Velocity after, [N, 3]."""
-        return np.tensordot(self.weights, [member(strikes) for member in self.members], axes=1)
+        return np.einsum("mn,mnk->nk", self._shares(strikes), [member(strikes) for member in self.members])
 
     def intervals(self, strikes: Strikes) -> tuple[np.ndarray, np.ndarray]:
         """Mean and standard deviation of a measurement, [N, 3], contact frame, shares of the striking speed."""
         means, stds = map(np.array, zip(*(member.intervals(strikes) for member in self.members), strict=True))
-        mean = np.tensordot(self.weights, means, axes=1)
+        shares = self._shares(strikes)
+        mean = np.einsum("mn,mnk->nk", shares, means)
         # The members' variances, and their disagreement about the mean.
-        return mean, np.sqrt(np.tensordot(self.weights, stds**2 + (means - mean) ** 2, axes=1))
+        return mean, np.sqrt(np.einsum("mn,mnk->nk", shares, stds**2 + (means - mean) ** 2))
 
     def inside(self, recorded: RecordedStrikes, z: float = Z90) -> np.ndarray:
         """Find the measured components [N, 3] that lie in their intervals, 90 % wide by default."""
         mean, std = self.intervals(recorded.strikes)
         return np.abs(to_contact(self.members[0].shape, recorded.strikes, recorded.after) - mean) <= z * std
 
+    def _shares(self, strikes: Strikes) -> np.ndarray:
+        """Weights [M, N] of the members for each strike."""
+        shares = self.weights[:, None] * np.array([member.trusted(strikes) for member in self.members])
+        total = shares.sum(axis=0)
+        return np.where(total > 0, shares / np.where(total > 0, total, 1.0), self.weights[:, None])
 
-def blend(shape: Shape, bases: Sequence[BaseModel], recorded: RecordedStrikes) -> Blended:
-    """Correct each base by recorded strikes, and average."""
-    members = tuple(correct(shape, base, recorded) for base in bases)
+
+def blend(
+    shape: Shape, bases: Sequence[BaseModel], recorded: RecordedStrikes, trusts: Sequence[Trust] | None = None
+) -> Blended:
+    """Correct each base by recorded strikes, and average.
+
+    Args:
+        trusts: where each base may be asked; everywhere by default.
+    """
+    trusted = [everywhere] * len(bases) if trusts is None else trusts
+    corrected = (correct(shape, base, recorded) for base in bases)
+    members = tuple(replace(one, trusted=trust) for one, trust in zip(corrected, trusted, strict=True))
     evidence = np.array([member.residual.evidence for member in members])
     # Subtracted before exponentiating: log-evidences of fifty strikes overflow otherwise.
     weights = np.exp(_TEMPER * (evidence - evidence.max()))

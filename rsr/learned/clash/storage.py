@@ -14,7 +14,7 @@ from rsr.files import DAMAGED, read_arrays, read_json, write_arrays, write_json
 from rsr.learned.clash.adaptation import Adapted, IdentifiedImpact
 from rsr.learned.clash.generate import definition_card, definition_from, shape_card, shape_from
 from rsr.learned.clash.law import ImpactLaw
-from rsr.learned.clash.prediction import Blended, Corrected, surrogate_base
+from rsr.learned.clash.prediction import Blended, Corrected, everywhere, surrogate_base
 from rsr.learned.clash.residual import ObservedStrikes, Residual
 from rsr.learned.clash.sliding import SlidingModel
 from rsr.learned.clash.surrogate import Surrogate, new_surrogate
@@ -42,7 +42,9 @@ def load_surrogate(folder: Path) -> Surrogate:
         # Surrogates of an earlier release say nothing of what struck: they know the usual one.
         definition = definition_from(card["definition"]) if "definition" in card else None
         surrogate = new_surrogate(shape_from(card["shape"]), definition)
-        surrogate.network.load_state_dict(weights)
+        # Those that do not say their ranges either are trusted everywhere, as they were.
+        ranges = {name: getattr(surrogate.network, name) for name in ("input_low", "input_high")}
+        surrogate.network.load_state_dict(ranges | weights)
     except (*DAMAGED, RuntimeError) as error:
         raise _damaged(folder, error, "surrogate.json and surrogate.npz", "train") from error
     surrogate.network.requires_grad_(False)
@@ -100,7 +102,8 @@ def load_adapted(folder: Path) -> Adapted:
     except DAMAGED as error:
         raise _damaged(folder, error, "adapted.json and adapted.npz", "adapt") from error
     bases = (surrogate_base(surrogate, values), law)
-    members = tuple(Corrected(surrogate.shape, base, residual) for base, residual in zip(bases, residuals, strict=True))
+    parts = zip(bases, residuals, (surrogate.knows, everywhere), strict=True)
+    members = tuple(Corrected(surrogate.shape, *part) for part in parts)
     # Models of an earlier release left no strike out.
     rejected = tuple(card.get("rejected", ()))
     return Adapted(surrogate, identified, law, Blended(members, arrays["weights"]), sliding, rejected)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -19,6 +19,7 @@ from rsr.learned.clash.frame import MIRROR, Accuracy, Geometry, accuracy, from_c
 from rsr.learned.clash.generate import StrikePairs
 from rsr.progress import Advance, ignore
 from rsr.randomness import derive_seed, generator, one_thread
+from rsr.rotations import rotated
 from rsr.scenarios.built_in.strike import Definition, Shape, Strikes
 
 OUTPUTS = 6
@@ -27,6 +28,8 @@ STEPS = 8000
 _WIDTH, _DEPTH = 128, 3
 _BATCH, _PEAK_RATE, _WEIGHT_DECAY = 1024, 5e-3, 0.01
 _CONSTANT = 1e-3
+_ROOM_SHARE, _ROOM = 0.1, 0.1  # beyond the training: of its range, or of an input of about one; a face is 6 degrees off
+_NORMAL_STD_RAD, _POINT_STD_M = np.radians(0.5), 0.0005
 _PUSH_S = 0.01
 _PUSH_WEIGHT = 0.1
 _HELD_OUT_SHARE, _HELD_OUT_MOST = 0.1, 5000
@@ -44,6 +47,8 @@ class Network(nn.Module):
         for name, count in (("input", inputs), ("output", OUTPUTS)):
             self.register_buffer(f"{name}_mean", torch.zeros(count))
             self.register_buffer(f"{name}_std", torch.ones(count))
+        for name, bound in (("low", -torch.inf), ("high", torch.inf)):
+            self.register_buffer(f"input_{name}", torch.full((inputs,), bound))
 
     def forward(self, inputs: Tensor) -> Tensor:
         return self.layers((inputs - self.input_mean) / self.input_std) * self.output_std + self.output_mean
@@ -51,9 +56,12 @@ class Network(nn.Module):
     def standardise(self, inputs: Tensor, outputs: Tensor) -> None:
         """Set the scales from training data."""
         self.input_mean, std = inputs.mean(0), inputs.std(0)
-        # On a flat face some inputs never vary (facing, depth). Divided by a tiny number, a normal that is measured one
-        # degree off would lie seventeen standard deviations out, where the network was never trained.
-        self.input_std = torch.where(std < _CONSTANT, torch.ones_like(std), std)
+        # On a flat face some inputs never vary (facing, depth). Divided by infinity they are zero whatever was
+        # measured: the network cannot have learnt what a normal that is one degree off would do.
+        self.input_std = torch.where(std < _CONSTANT, torch.full_like(std, torch.inf), std)
+        low, high = inputs.min(0).values, inputs.max(0).values
+        room = torch.clamp(_ROOM_SHARE * (high - low), min=_ROOM)
+        self.input_low, self.input_high = low - room, high + room
         self.output_mean = outputs.mean(0)
         # One scale for the velocities and one for the push: their components are of one kind and one unit.
         spread = outputs.std(0)
@@ -75,6 +83,12 @@ class Surrogate:
             values = torch.as_tensor(np.broadcast_to(params, (len(strikes), 4)).astype(np.float32))
             outputs = self.network(self.inputs(self.fixed_inputs(strikes), values)).numpy().astype(float)
         return self.decode(strikes, outputs[:, :3]), self.decode(strikes, outputs[:, 3:]) * _PUSH_S
+
+    def knows(self, strikes: Strikes) -> np.ndarray:
+        """Find the strikes [N] within the ranges of the training: speed, angle, place and direction of the face."""
+        fixed, network = self.fixed_inputs(strikes), self.network
+        count = fixed.shape[1]
+        return ((fixed >= network.input_low[:count]) & (fixed <= network.input_high[:count])).all(dim=1).numpy()
 
     def fixed_inputs(self, strikes: Strikes) -> Tensor:
         """Inputs that do not depend on the parameters, [N, F]."""
@@ -196,9 +210,10 @@ def reproducible(seed: int) -> Iterator[None]:
 
 
 def _train(surrogate: Surrogate, pairs: StrikePairs, steps: int, advance: Advance) -> None:
-    inputs, wanted = training_tensors(surrogate, pairs)
     network = surrogate.network
-    network.standardise(inputs, wanted)
+    network.standardise(*training_tensors(surrogate, pairs))
+    # Recorded normals and points err: a network that has only seen exact ones takes them at their word.
+    inputs, wanted = training_tensors(surrogate, replace(pairs, strikes=_jittered(pairs.strikes)))
     optimiser = torch.optim.AdamW(network.parameters(), lr=_PEAK_RATE, weight_decay=_WEIGHT_DECAY)
     rate = torch.optim.lr_scheduler.OneCycleLR(optimiser, _PEAK_RATE, total_steps=steps)
     # The push is a by-product: learning it must not cost accuracy of the velocity.
@@ -213,6 +228,14 @@ def _train(surrogate: Surrogate, pairs: StrikePairs, steps: int, advance: Advanc
         rate.step()
         if step % 100 == 99:
             advance((step + 1) / steps, f"loss {loss.item():.4f}")
+
+
+def _jittered(strikes: Strikes) -> Strikes:
+    """Strikes with normals and points as motion capture sees them; by torch's generator."""
+    turned = _NORMAL_STD_RAD * torch.randn(len(strikes)).numpy()
+    moved = _POINT_STD_M * torch.randn(len(strikes), 2).numpy()
+    normal, angle = rotated(strikes.normal, turned), strikes.angle_rad - turned
+    return Strikes(strikes.speed_m_s, angle, strikes.point_m + moved, normal)
 
 
 def training_tensors(surrogate: Surrogate, pairs: StrikePairs) -> tuple[Tensor, Tensor]:

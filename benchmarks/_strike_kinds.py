@@ -1,0 +1,144 @@
+"""Accuracy by kind of reality, with recordings that err, and what the surrogate adds: a part of `benchmarks/clash.py`.
+
+Two kinds, `rigid` and `compliant`, are of one family with the product's law; `patch` and `flexible` obey laws that
+stand nowhere in it (`strike_worlds`). Every arm is fitted to the same ten strikes and judged on the same hundred.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from _common import Figure, kept
+from baselines.strikes.mujoco import grid_search, mujoco_base
+from strike_worlds.disturbed import with_errors, with_glitches
+from strike_worlds.stand_ins import DEVELOPMENT, JUDGED, KINDS, UnseenStandIn
+
+from rsr.learned.clash import Adapted, Surrogate, adapt, relative_errors
+from rsr.learned.clash.frame import TOLERANCE
+from rsr.learned.clash.prediction import BaseModel, blend
+from rsr.progress import Advance
+from rsr.randomness import generator
+from rsr.realities.strikes import JUDGING_SEEDS, TUNING_SEEDS, StrikeStandIn
+from rsr.scenarios.built_in.strike import RecordedStrikes, Shape
+from rsr.simulators.strikes import Collider
+
+FITTED, JUDGED_STRIKES = 10, 100
+FAMILIES = ("rigid", "compliant")
+KEYS = (
+    "accuracy_unseen_kinds",
+    "gain_unseen_kinds",
+    "glitch_loss",
+    "surrogate_gain",
+    "coverage_worst_kind",
+)
+Row = dict[str, Figure]
+
+
+def kind_rows(
+    shape: Shape, surrogate: Surrogate, quick: bool, stand_ins: int, keep: Path | None, advance: Advance
+) -> list[Row]:
+    """Judge all arms on stand-ins of the four kinds, with one shape; a row each."""
+    unseen, seen = (DEVELOPMENT[:1], TUNING_SEEDS[:2]) if quick else (JUDGED[:stand_ins], JUDGING_SEEDS[:stand_ins])
+    worlds = [(kind, seed) for seed in unseen for kind in KINDS] + [(FAMILIES[seed % 2], seed) for seed in seen]
+    rows = []
+    for place, (kind, seed) in enumerate(worlds, start=1):
+        rows.append(kept(keep, f"{shape.name}-{kind}-{seed}", partial(world_row, shape, surrogate, kind, seed)))
+        advance(place / len(worlds), f"{kind} {seed}")
+    return rows
+
+
+def world_row(shape: Shape, surrogate: Surrogate, kind: str, seed: int) -> Row:
+    """Accuracy of every arm on one stand-in; glitches and errors are tried on the unseen kinds."""
+    unseen = kind in KINDS
+    world = UnseenStandIn(shape, kind, seed) if unseen else StrikeStandIn(shape, seed)
+    recorded = world.record(FITTED + JUDGED_STRIKES)
+    few, held_out = parts(recorded)
+    model = adapt(surrogate, few, seed)
+    row: Row = {"kind": kind, "shape": shape.name, "covered": float(model.collision.inside(held_out).mean())}
+    row |= {f"accuracy_{name}": accuracy(shape, arm, held_out) for name, arm in arms(shape, model, few, seed).items()}
+    if isinstance(world, UnseenStandIn):
+        row |= {"material": world.material, "surface": world.surface}
+        rng = generator(seed, "disturbed", kind, shape.name)
+        glitched = adapt(surrogate, with_glitches(few, rng), seed)
+        row["accuracy_glitched"] = accuracy(shape, glitched, held_out)
+        few, held_out = parts(with_errors(recorded, rng))
+        erring = adapt(surrogate, few, seed)
+        row["accuracy_errors"] = accuracy(shape, erring, held_out)
+        row["accuracy_errors_analytic_residual"] = accuracy(shape, erring.collision.members[1], held_out)
+        row["covered_errors"] = float(erring.collision.inside(held_out).mean())
+    return row
+
+
+def arms(shape: Shape, model: Adapted, few: RecordedStrikes, seed: int) -> dict[str, BaseModel]:
+    """Methods on the same strikes. The scene is MuJoCo itself, simulated impact by impact, with no distillation."""
+    with_surrogate, with_law = model.collision.members
+    collide = Collider(shape, model.surrogate.definition, threads=1)
+    friction = None if model.sliding is None else model.sliding.friction
+    scene = mujoco_base(collide, grid_search(collide, few, friction, seed))
+    averaged = blend(shape, (scene, model.law), few)
+    return {
+        "adapted": model,
+        "surrogate_residual": with_surrogate,
+        "analytic_residual": with_law,
+        "analytic": model.law,
+        "mujoco_grid": scene,
+        "scene_residual": averaged.members[0],
+        "scene_and_law": averaged,
+    }
+
+
+def parts(recorded: RecordedStrikes) -> tuple[RecordedStrikes, RecordedStrikes]:
+    return recorded.take(slice(0, FITTED)), recorded.take(slice(FITTED, None))
+
+
+def accuracy(shape: Shape, model: BaseModel | Adapted, held_out: RecordedStrikes) -> float:
+    errors = relative_errors(model(held_out.strikes), held_out.after, shape.gyration_m)
+    return float((errors < TOLERANCE).mean())
+
+
+def kinds_summary(rows: list[Row], shapes: tuple[str, ...]) -> dict[str, Figure]:
+    """Figures by kind, shape, material and surface; intervals are 95 %, by resampling stand-ins."""
+    figures: dict[str, Figure] = {}
+    names = [key for key in rows[0] if key.startswith("accuracy_")]
+    for kind in (*FAMILIES, *KINDS):
+        own = [row for row in rows if row["kind"] == kind]
+        for shape in shapes:
+            there = [row for row in own if row["shape"] == shape]
+            figures |= {f"{name}_{kind}_{shape}": float(np.mean(column(there, name))) for name in names if there}
+        figures[f"coverage_{kind}"] = float(np.mean(column(own, "covered")))
+        figures |= interval(f"surrogate_gain_{kind}", difference(own, "adapted", "analytic_residual"))
+    unseen = [row for row in rows if row["kind"] in KINDS]
+    for group, values in (("material", ("resin", "nylon", "petg")), ("surface", ("low", "high"))):
+        for value in values:
+            there = [row for row in unseen if row[group] == value]
+            figures |= {f"accuracy_{group}_{value}": float(np.mean(column(there, "accuracy_adapted")))} if there else {}
+    first = [row for row in unseen if row["shape"] == shapes[0]]
+    figures |= interval("accuracy_unseen_kinds", column(first, "accuracy_adapted"))
+    figures |= interval("gain_unseen_kinds", difference(first, "adapted", "mujoco_grid"))
+    figures |= interval("glitch_loss", difference(unseen, "adapted", "glitched"))
+    figures |= interval("error_loss", difference(unseen, "adapted", "errors"))
+    figures |= interval("surrogate_gain_errors", difference(unseen, "errors", "errors_analytic_residual"))
+    figures |= interval("scene_gain_unseen", difference(unseen, "scene_and_law", "analytic_residual"))
+    figures["coverage_errors"] = float(np.mean(column(unseen, "covered_errors")))
+    # The best of four means of noise alone would be above zero: read it with its interval, of the same kind.
+    best = max((*FAMILIES, *KINDS), key=lambda kind: float(figures[f"surrogate_gain_{kind}"]))
+    figures |= {"surrogate_gain": figures[f"surrogate_gain_{best}"], "surrogate_gain_kind": best}
+    coverages = [float(figures[f"coverage_{kind}"]) for kind in (*FAMILIES, *KINDS)]
+    return figures | {"coverage_worst_kind": max(coverages, key=lambda share: abs(share - 0.9))}
+
+
+def column(rows: Iterable[Row], name: str) -> np.ndarray:
+    return np.array([float(row[name]) for row in rows])
+
+
+def difference(rows: list[Row], better: str, worse: str) -> np.ndarray:
+    return column(rows, f"accuracy_{better}") - column(rows, f"accuracy_{worse}")
+
+
+def interval(name: str, values: np.ndarray) -> dict[str, Figure]:
+    drawn = generator(0, "bootstrap", name).integers(len(values), size=(10_000, len(values)))
+    low, high = np.quantile(values[drawn].mean(axis=1), [0.025, 0.975])
+    return {name: float(values.mean()), f"{name}_low": float(low), f"{name}_high": float(high)}
