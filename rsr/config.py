@@ -102,7 +102,7 @@ class RetrainConfig(SettingsSection):
 class EvaluateConfig(SettingsSection):
     """Judging policy and calibration: simulations of each recorded start, and times of the KL of each figure."""
 
-    repeats: int = Field(default=5, ge=1)
+    repeats: int = Field(default=3, ge=1)
     kl_times: int = Field(default=20, ge=1)
 
 

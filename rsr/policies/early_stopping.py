@@ -20,8 +20,8 @@ from rsr.scenarios import Scenario
 
 EPISODES = 128
 """Of a check: success near 95 % has a standard error of 2 points."""
-COMPARED = 4
-"""Checks, with as many before them: of the usual 20 in a budget, 35 % of it have passed with the first eight."""
+LAST_CHECKS = 8
+"""Whose trend decides: of the usual 20 in a budget, 35 % of it have passed with the first eight."""
 LEARNT_SHARE = 0.1
 """Success below this may be chance: the task is not learnt yet, and many a task is learnt late."""
 
@@ -49,28 +49,33 @@ def distance_of_checks(scenario: Scenario, budget: int, checks: int) -> int:
     return max(budget // checks, EPISODES * scenario.episode_steps)
 
 
-def standard_error(share: float, checks: int = 1) -> float:
-    """Standard error of a share in so many checks; by the rule of succession, so that 0 and 100 % have one, too."""
-    count = EPISODES * checks
-    share = (share * count + 1) / (count + 2)
-    return float(np.sqrt(share * (1 - share) / count))
+def standard_error(share: float) -> float:
+    """Standard error of a check; by the rule of succession, so that 0 and 100 % have one, too."""
+    share = (share * EPISODES + 1) / (EPISODES + 2)
+    return float(np.sqrt(share * (1 - share) / EPISODES))
 
 
 def within_error_of_best(successes: Sequence[float]) -> bool:
-    """Whether the newest check is no worse than the best by more than a standard error."""
-    best = max(successes)
-    return successes[-1] >= best - standard_error(best)
+    """Whether the newest check is worse than the best by no more than the standard error of their difference."""
+    best, newest = max(successes), successes[-1]
+    return newest >= best - np.hypot(standard_error(best), standard_error(newest))
 
 
 def levelled_off(successes: Sequence[float]) -> bool:
-    """Whether the last checks are, in the mean, no better than those before by more than a standard error.
+    """Whether the last checks rise, by their regression line, no faster than the line's slope is uncertain.
 
-    Means, since a single lucky check would hide a slow rise behind it.
+    A line through eight, since a slow rise is lost in the noise of single checks. All begin alike, so that they scatter
+    less than episodes of their own would: the scatter about the line tells the uncertainty.
     """
-    if len(successes) < 2 * COMPARED or max(successes) < LEARNT_SHARE:
+    if len(successes) < LAST_CHECKS or max(successes) < LEARNT_SHARE:
         return False
-    before, last = (float(np.mean(each)) for each in np.split(np.array(successes[-2 * COMPARED :]), 2))
-    return last <= before + standard_error(before, COMPARED)
+    last, time = np.array(successes[-LAST_CHECKS:]), np.arange(LAST_CHECKS) - (LAST_CHECKS - 1) / 2
+    spread = time @ time
+    slope = (time @ last) / spread
+    scatter = last - last.mean() - slope * time
+    error = np.sqrt(scatter @ scatter / (LAST_CHECKS - 2) / spread)
+    # Less than one episode more from the first to the last is no rise, however straight the line.
+    return bool(slope <= max(error, 1 / EPISODES / (LAST_CHECKS - 1)))
 
 
 class EarlyStopping(BaseCallback):

@@ -8,8 +8,8 @@ from own_arm import write_own_arm
 
 from rsr.files import sha256
 from rsr.policies.early_stopping import (
-    COMPARED,
     EPISODES,
+    LAST_CHECKS,
     EarlyStopping,
     distance_of_checks,
     ended,
@@ -62,28 +62,32 @@ def test_success_that_rises_has_not_levelled_off():
 
 
 def test_success_that_does_not_rise_for_some_checks_has_levelled_off():
-    level = [0.9] * (2 * COMPARED)
+    level = [0.9] * LAST_CHECKS
     assert levelled_off([0.1, 0.5, *level])
     assert not levelled_off([0.1, 0.5, *level[1:]])
     assert not levelled_off(level[1:]), "too few checks"
 
 
 def test_success_that_falls_has_levelled_off():
-    assert levelled_off([0.9] * COMPARED + [0.5] * COMPARED)
+    assert levelled_off([0.9] * 4 + [0.5] * 4)
 
 
-def test_what_is_better_by_no_more_than_a_standard_error_is_no_improvement():
-    error = standard_error(0.5, COMPARED)
-    assert error == pytest.approx(np.sqrt(0.25 / (COMPARED * EPISODES)))
-    assert levelled_off([0.5] * COMPARED + [0.5 + 0.9 * error] * COMPARED)
-    assert not levelled_off([0.5] * COMPARED + [0.5 + 1.1 * error] * COMPARED)
+def test_a_rise_that_is_lost_in_the_scatter_of_the_checks_is_none():
+    jitter = np.array([1, -1, -1, 1, 1, -1, -1, 1]) * 0.02  # has no trend of its own
+    error = np.sqrt(jitter @ jitter / 6 / 42)
+    rising = 0.7 + np.outer([0.9, 1.1], error * np.arange(LAST_CHECKS)) + jitter
+    assert [levelled_off(each.tolist()) for each in rising] == [True, False]
 
 
-def test_one_lucky_check_does_not_hide_a_slow_rise():
-    """As push_t learns: 1 point a check, which is less than the noise of one."""
-    rise = [0.80, 0.81, 0.86, 0.83, 0.84, 0.85, 0.86, 0.86]
-    assert max(rise[COMPARED:]) <= max(rise[:COMPARED])
-    assert not levelled_off(rise)
+def test_less_than_one_more_episode_is_no_rise():
+    once = 1 / EPISODES
+    assert levelled_off([1 - once] * 7 + [1.0])
+    assert not levelled_off([1 - (7 - number) * once for number in range(LAST_CHECKS)])
+
+
+def test_a_slow_rise_is_seen_in_checks_that_scatter_as_much():
+    """As push_t went on in its second training, seed 0, stand-in 1: 0.7 points a check."""
+    assert not levelled_off([0.45, 0.59, 0.62, 0.69, 0.66, 0.69, 0.73, 0.68, 0.72, 0.70, 0.74])
 
 
 def test_a_task_in_which_nothing_succeeds_yet_has_not_levelled_off():
@@ -96,9 +100,11 @@ def test_a_share_of_none_or_all_is_uncertain_too():
     assert standard_error(1.0) == pytest.approx(standard_error(0.0))
 
 
-def test_the_newest_is_kept_unless_the_best_is_better_by_more_than_a_standard_error():
-    assert within_error_of_best([0.2, 0.9, 0.9 - 0.9 * standard_error(0.9)])
-    assert not within_error_of_best([0.2, 0.9, 0.9 - 1.1 * standard_error(0.9)])
+def test_the_newest_is_kept_unless_the_best_is_better_than_chance_explains():
+    assert within_error_of_best([0.2, 0.9, 0.87])
+    assert not within_error_of_best([0.2, 0.9, 0.85])
+    assert within_error_of_best([1.0, 1.0 - 1 / EPISODES]), "one episode of 128 may fail"
+    assert not within_error_of_best([1.0, 1.0 - 3 / EPISODES])
 
 
 def test_checks_take_no_more_steps_than_what_they_check(easy):
@@ -114,7 +120,7 @@ def test_training_ends_where_success_has_levelled_off_and_says_so(easy, settings
     assert sha256(tmp_path / "first") == sha256(tmp_path / "second")
     steps = [check["steps"] for check in first.policy.card["checks"]]
     assert steps[0] == 0
-    assert len(steps) == 2 * COMPARED
+    assert len(steps) == LAST_CHECKS
     assert steps[-1] < STEPS / 2
     assert [check["success"] for check in first.policy.card["checks"]] == [1.0] * len(steps)
     assert first.ended == (

@@ -35,14 +35,16 @@ def evaluate(workspace: Workspace, iteration: int, advance: Advance) -> None:
     deployed = Policy.load(workspace.policy_dir(iteration - 1), scenario)
     trained = Policy.load(workspace.policy_dir(iteration), scenario)
     real = recorded(scenario, session)
-    starts = starts_of(scenario, session).repeated(config.evaluate.repeats)
+    once = starts_of(scenario, session)
+    starts = once.repeated(config.evaluate.repeats)
     rows = np.tile(real.rows, config.evaluate.repeats)
     steps = int(real.rows.max()) - 1
     seed = (config.seed, iteration, "evaluate")
     past, present = structured(scenario, before.structure), structured(scenario, after.structure)
     simulated = run(past, before.vector(), deployed, starts, generator(*seed, "before"), steps).ended_after(rows)
     advance(0.3, "deployed policy in its own simulator")
-    tuned = run(present, after.vector(), deployed, starts, generator(*seed, "after"), steps).ended_after(rows)
+    # Only drawn, never counted: once is enough.
+    tuned = run(present, after.vector(), deployed, once, generator(*seed, "after"), steps).ended_after(real.rows)
     advance(0.6, "deployed policy in the tuned simulator")
     onward = run(present, after.vector(), trained, starts, generator(*seed, "onward"), steps).ended_after(rows)
     advance(0.9, "retrained policy in the tuned simulator")
