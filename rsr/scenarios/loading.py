@@ -267,8 +267,8 @@ def _bindings(model: mujoco.MjModel, document: Mapping[str, Any], where: str) ->
         place = f"{where}, per_episode {name}"
         for key, mode in _MODES:
             alone += [bind(model, None, mode, target, place, index) for target in entry.get(key, [])]
-    written = ([(each.element, i, each.field) for each in some for i in each.ids] for some in (of_parameters, alone))
-    check_written_once(*written, where)
+    places = [[(each.element, i, each.field) for each in some for i in each.ids] for some in (of_parameters, alone)]
+    check_written_once(places[0], places[1], where)
     return in_order([*of_parameters, *alone]), delay
 
 
