@@ -25,6 +25,21 @@ cube, pendulum: those of `real_recordings.py`.
 
     cube_N_position_percent, cube_N_rotation_deg    `toss_N_...` there, start `free_flight`: percent of the cube's side
     pendulum_worst_rad                              the worst of its `pendulum_RUNS_joint_rmse_rad`
+
+sessions: three sessions of an unchanged push_cube stand-in and a fourth with 1.4 times the friction, from five seeds.
+
+    width_ratio_after_3_sessions                    mean standard deviation after three sessions over that after one
+    sessions_lost_identified                        parameters that were *identified* and no longer are, a session later
+    sessions_false_alarms                           of `sessions_unchanged`, those in which a change was noticed
+    sessions_changes_noticed                        of `sessions_changed`, those in which that of the friction was
+
+misspecified: fits to 30 stand-ins, whose physics no parameter expresses; their truth is what they hide.
+
+    coverage_misspecified, identified_coverage_misspecified     share of 95 % intervals that hold
+
+search: `methods` of `calibration.py` on six stand-ins; medians.
+
+    steps_ratio_within_1_percent, wall_ratio_within_1_percent   of `cmaes` over `mjx`, to 1 % above where `cmaes` ends
 """
 
 from __future__ import annotations
@@ -40,7 +55,9 @@ from pathlib import Path
 
 import numpy as np
 from _common import Figure, kept, run
+from _stand_in_sessions import FIRST_SEED, FITS, misspecified_figures, sessions_figures
 from baselines.plain_cmaes import fit_plain
+from calibration import methods
 from real_recordings import SEEDS, SPLITS, pendulum_figures, shared, toss_figures
 from rich.console import Console
 
@@ -59,7 +76,7 @@ from rsr.simulators import evaluate_recording
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "elbow"
 TOSSES = "elbow_tosses.parquet"
 COUNTS = (30, 3)
-DRAWS, JUDGES, QUICK_JUDGES = 5, 150, 12
+DRAWS, JUDGES, QUICK_JUDGES, STAND_INS = 5, 150, 12, 6
 EVALUATIONS = {30: 960, 3: 2400}
 """Of the baseline: as much processor time as `rsr` took with its method `mjx` when this was written."""
 QUICK_EVALUATIONS = 48
@@ -79,16 +96,19 @@ def measure(quick: bool, parts: str, draws: int, keep: Path | None) -> dict[str,
         "elbow": (TOSSES, partial(elbow_figures, quick, 1 if quick else draws, keep)),
         "cube": ("contactnets_cube_tosses.parquet", partial(cube_figures, quick)),
         "pendulum": ("double_pendulum.parquet", partial(pendulum_worst, quick)),
+        "sessions": ("", partial(sessions_figures, quick, draws, keep)),
+        "misspecified": ("", partial(misspecified_figures, quick, FITS, keep)),
+        "search": ("", partial(search_figures, quick, keep)),
     }
     figures: dict[str, Figure] = {}
     if unknown := set(parts.split(",")) - set(makers):
         raise SystemExit(f"--parts: got {', '.join(sorted(unknown))}; expected some of {', '.join(makers)}")
     for name in parts.split(","):
         file, make = makers[name]
-        if not shared(file).exists():
+        if file and not shared(file).exists():
             Console(stderr=True).print(f"{name} left out: no {shared(file)}; RSR_SHARED_DATA names another folder")
-        else:  # the elbow's figures follow quickly from its kept fits, and from however many draws are asked for
-            figures |= kept(None if name == "elbow" else keep, name, make)
+        else:  # parts of many fits keep these, and their figures follow quickly for however many draws are asked for
+            figures |= kept(keep if name in ("cube", "pendulum") else None, name, make)
     return figures
 
 
@@ -102,6 +122,17 @@ def cube_figures(quick: bool) -> dict[str, Figure]:
 
 def pendulum_worst(quick: bool) -> dict[str, Figure]:
     return {"pendulum_worst_rad": max(map(float, pendulum_figures(SPLITS[-1:] if quick else SPLITS).values()))}
+
+
+def search_figures(quick: bool, keep: Path | None) -> dict[str, Figure]:
+    seeds = range(FIRST_SEED, FIRST_SEED + (1 if quick else STAND_INS))
+    found = [kept(keep, f"search-{seed}", partial(methods, seed, {}, quick)) for seed in seeds]
+    return {
+        f"{kind}_ratio_within_1_percent": float(
+            np.median([each[f"{kind}_ratio_cmaes_over_mjx_within_1_percent"] for each in found])
+        )
+        for kind in ("steps", "wall")
+    }
 
 
 def elbow_figures(quick: bool, draws: int, keep: Path | None) -> dict[str, Figure]:
@@ -220,4 +251,4 @@ def _ratio(first: Errors, second: Errors, name: str, rows: np.ndarray) -> np.nda
 
 
 if __name__ == "__main__":
-    run(measure, __doc__, parts="elbow,cube,pendulum", draws=DRAWS, keep=None)
+    run(measure, __doc__, parts="elbow,cube,pendulum,sessions,misspecified,search", draws=DRAWS, keep=None)

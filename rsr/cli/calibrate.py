@@ -151,7 +151,7 @@ def _show_calibration(calibration: Calibration) -> None:
 def _cross_validated(evidence: Evidence) -> str:
     if evidence.cross_validated is None:
         return ""
-    return f"; {evidence.cross_validated:.3f} times the error before, cross-validated over all episodes"
+    return f"; {evidence.cross_validated:.3f} times the loss before, cross-validated over all episodes"
 
 
 def _noted(calibration: Calibration) -> list[str]:

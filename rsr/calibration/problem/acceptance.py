@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -12,7 +11,10 @@ from rsr.calibration.problem.held_out import HeldOut, Replayed, replay_errors
 from rsr.scenarios import rms
 
 FEW = 10
-"""Held-out episodes below which two folds are cross-validated: the error of three tosses is mostly their luck."""
+"""Held-out episodes below which two folds are cross-validated in the loss: a whole replay of three tosses is mostly
+their luck, for impacts amplify every error."""
+CLEARLY_WORSE = 1.05
+"""Two good estimates predict episodes equally well but for chance."""
 
 
 @dataclass(frozen=True)
@@ -20,30 +22,27 @@ class Acceptance:
     """Replays of held-out episodes with the prior's mean and with the estimate.
 
     Args:
-        swapped: the same of a fit to the held-out episodes, which predicts those that were fitted.
+        cross_validated: see `Evidence`.
+        adds_up: the estimate is one from several sessions, and the other what it was before the last of them: it is
+            taken unless it is clearly worse.
     """
 
     held_out: HeldOut
     before: Replayed
     after: Replayed
-    swapped: Acceptance | None = None
-
-    @cached_property
-    def cross_validated(self) -> float | None:
-        """See `Evidence`; None where enough episodes are held out."""
-        if self.swapped is None:
-            return None
-        return float(np.exp(np.concatenate([self._log_ratios, self.swapped._log_ratios]).mean()))
+    cross_validated: float | None = None
+    adds_up: bool = False
 
     @property
     def better(self) -> bool:
+        limit = CLEARLY_WORSE if self.adds_up else 1.0
         if self.cross_validated is not None:
-            return self.cross_validated < 1.0
+            return self.cross_validated < limit
         evidence = self.held_out.evidence(self.before, self.after)
-        return evidence.gap_after < evidence.gap_before
+        return evidence.gap_after < limit * evidence.gap_before
 
     @property
-    def _log_ratios(self) -> np.ndarray:
+    def log_ratios(self) -> np.ndarray:
         """Logarithms [E, channels] of the error after over that before: no single episode rules their mean."""
         before, after = (np.log(self._errors(replays)) for replays in (self.before, self.after))
         return np.nan_to_num(after - before, nan=_WORSE, posinf=_WORSE)
@@ -61,7 +60,7 @@ class Acceptance:
         judged = (
             f"{evidence.gap_after:.4g} {evidence.gap_unit} instead of {evidence.gap_before:.4g} with the prior's values"
             if self.cross_validated is None
-            else f"{self.cross_validated:.3f} times the error of the prior's values, cross-validated over all episodes"
+            else f"{self.cross_validated:.3f} times the loss of the prior's values, cross-validated over all episodes"
         )
         values = ", ".join(f"{name} {value:.4g}" for name, value in rejected.items())
         return (
