@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import mujoco
 import numpy as np
@@ -53,6 +53,7 @@ class Scenario:
         limits: of motion, as far as the YAML file states them.
         file: the YAML file that it was loaded from; None where it was made in Python.
         settling_steps: see `history_steps`; 0 where no actuator has internal state.
+        task: the section of this name in the YAML file; see `rsr.scenarios.stated_task`.
     """
 
     name: str
@@ -82,6 +83,7 @@ class Scenario:
     limits: StatedLimits | None = None
     file: Path | None = None
     settling_steps: int = 0
+    task: Mapping[str, Any] | None = field(default=None, compare=False)
 
     @classmethod
     def from_mjcf(
