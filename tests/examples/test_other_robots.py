@@ -13,6 +13,7 @@ from small_steps import SMALL, SMALL_TABLE
 from toy.bare import find_faults
 
 from rsr import scenarios
+from rsr.config import InfoGapConfig
 from rsr.environments.task_trial import tried_task
 from rsr.environments.vector import TaskVecEnv
 from rsr.progress import ignore
@@ -70,6 +71,8 @@ def skydio_x2(folder: Path) -> Path:
     return folder
 
 
+ENOUGH = InfoGapConfig(transitions=400)
+"""More columns of state than a block on a table has."""
 ROBOTS = {"wx250s": wx250s, "skydio_x2": skydio_x2}
 
 
@@ -100,7 +103,7 @@ def test_its_stand_in_records_a_session_and_a_policy_can_be_trained(tmp_path, na
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", ROBOTS)
 def test_from_the_folder_to_the_report_of_the_first_iteration(tmp_path, name):
-    settings = SMALL.model_copy(update={"scenario": str(ROBOTS[name](tmp_path / name))})
+    settings = SMALL.model_copy(update={"scenario": str(ROBOTS[name](tmp_path / name)), "infogap": ENOUGH})
     workspace = begin(tmp_path / "campaign", settings)
     (row,) = run_bare_loop(workspace.root, 1, SMALL_TABLE)
     assert row["gap_after"] < row["gap_before"]
