@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from own_arm import MJCF, TASK, YAML, write_own_arm
 
-from rsr.config import LoopConfig
+from rsr.calibration import calibrator, start_prior
+from rsr.calibration.fitting import Effort
+from rsr.config import LoopConfig, TuneConfig
 from rsr.environments.vector import TaskVecEnv
-from rsr.errors import RsrError, ScenarioError
+from rsr.errors import RsrError, ScenarioError, SessionError
 from rsr.pipelines.loop.collect import check_beginning
+from rsr.policies.rollouts import recorded
+from rsr.progress import ignore
+from rsr.realities import CollectionPlan, StandIn
 from rsr.scenarios import load_scenario
+from rsr.sessions import Episode, check_session
 
 REWARD = 'reward=lambda channels: -np.linalg.norm(channels["q"] - channels["q_goal"], axis=-1),'
 ACTION = "DisplacementAction((0.1,) * 3, (-2.0,) * 3, (2.0,) * 3)"
@@ -191,3 +198,32 @@ def test_an_angle_that_diverged_is_not_blamed_on_the_task(tmp_path):
 def test_the_arm_itself_is_in_order(tmp_path):
     assert "<worldbody>" in MJCF
     assert check_beginning(LoopConfig(scenario=str(write_own_arm(tmp_path)))).name == "own_arm"
+
+
+def test_episodes_of_unequal_lengths_are_legal_and_one_that_is_too_short_is_named(tmp_path):
+    """As a lab's session has them: all are judged by what they hold."""
+    scenario = load_scenario(write_own_arm(tmp_path))
+    session = StandIn(scenario, 1).collect(Still(), CollectionPlan("session-001", 4, seed=3), ignore)
+    cut = tuple(_cut(each, rows) for each, rows in zip(session.episodes, (41, 30, 12, 5), strict=True))
+    unequal = replace(session, episodes=cut)
+    check_session(unequal, scenario.channels)
+    assert recorded(scenario, unequal).rows.tolist() == [41, 30, 12, 5]
+    fitting = calibrator(TuneConfig(method="sysid", fit_episodes=2), Effort(budget=4, max_windows=4, threads=1))
+    found = fitting.fit(scenario, (unequal,), start_prior(scenario), 0, ignore)
+    assert np.isfinite(found.evidence.gap_after)
+    with pytest.raises(SessionError) as raised:
+        check_session(replace(session, episodes=(_cut(session.episodes[0], 1),)), scenario.channels)
+    assert str(raised.value) == (
+        "session 'session-001', episode 0: got time_s of shape (1,); expected [T] with at least 2 rows. Drop or "
+        "re-record this episode: what was not measured cannot be tuned to."
+    )
+
+
+class Still:
+    def act(self, observation: np.ndarray) -> np.ndarray:
+        return np.zeros((len(observation), 3))
+
+
+def _cut(episode: Episode, rows: int) -> Episode:
+    values = {name: array[:rows] for name, array in episode.values.items()}
+    return Episode(episode.index, episode.time_s[:rows], values, episode.tags)
