@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -140,6 +141,7 @@ def test_the_walk_with_prefect_and_with_dvc_repro(tmp_path, prefect_server):
     assert rows[0]["gap_after"] < 0.5 * rows[0]["gap_before"]
     assert rows[1]["gap_before"] < 0.5 * rows[0]["gap_before"], "it begins with what the first iteration found"
     before = workspace.metrics_path(2).read_bytes()
-    done = subprocess.run(["dvc", "repro", "--force"], cwd=workspace.root, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "dvc", "repro", "--force"]
+    done = subprocess.run(command, cwd=workspace.root, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert workspace.metrics_path(2).read_bytes() == before
