@@ -13,7 +13,7 @@ from typing import Any, Literal
 from rsr.config import LoopConfig, parse_config
 from rsr.errors import ConfigError, SessionError, WorkspaceError
 from rsr.files import write_text
-from rsr.pipelines import LAUNCHER_FILE, StepTable, check_task, own_table, reason_to_stop, table_of
+from rsr.pipelines import LAUNCHER_FILE, StepTable, check_same_task, own_table, reason_to_stop, table_of
 from rsr.spreading import load
 from rsr.workspace import CHAIN_FILE, CURVES_FILE, Workspace
 from rsr_tasks import bookkeeping, versions
@@ -85,7 +85,7 @@ def opened(
         table = own_table(Workspace(root), table)
         _check_kind(root, table)
         Workspace(root).check_scenario()
-        check_task(Workspace(root))
+        check_same_task(Workspace(root))
         check_space(root)
         recover(root, dead)
         refresh(root, table)

@@ -23,8 +23,9 @@ import numpy as np
 from gymnasium.spaces import Box
 
 from rsr.environments.measuring import Measuring
+from rsr.environments.task_trial import tried_task
 from rsr.errors import ConfigError
-from rsr.scenarios import Channels, Scenario, Starts, Task, load_scenario, task_of
+from rsr.scenarios import Channels, Scenario, Starts, Task, load_scenario
 from rsr.scenarios.activations import steady_activations
 from rsr.scenarios.commands import limits_of, rest_command
 from rsr.scenarios.task import OBSERVATION_LIMIT, Value
@@ -66,7 +67,7 @@ class TaskEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         render_mode: str | None = None,
     ) -> None:
         self._scenario = scenario = load_scenario(scenario) if isinstance(scenario, str) else scenario
-        self.task = task_of(scenario)
+        self.task = tried_task(scenario)
         self._limits = limits_of(scenario, self.task)
         self.observation_space = observation_space(self.task)
         self.action_space = action_space(self.task)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-import mujoco
 import numpy as np
 
 from rsr.rotations import from_rotation_vector, product
 from rsr.scenarios import Channels, Observed, Scenario, Starts, Task, difference
-from rsr.scenarios.commands import rest_command
+from rsr.scenarios.commands import readings_at_rest, rest_command
 from rsr.scenarios.task import VELOCITY
 
 FILTER = 0.5
@@ -107,7 +106,7 @@ def at_rest(scenario: Scenario, task: Task, starts: Starts) -> Channels:
     """Channels [B, width] of episodes that have just begun, without noise."""
     states = np.pad(starts.qpos, ((0, 0), (0, scenario.base_model.nv)))
     command = rest_command(scenario.base_model, starts.qpos) if starts.command is None else starts.command
-    sensed = _sensed(scenario.base_model, starts.qpos, command)
+    sensed = readings_at_rest(scenario.base_model, starts.qpos, command)
     begun = _Begun(states, sensed, dict(starts.goal), command, np.zeros((len(starts), task.action.size)))
     return Measuring(scenario, task, len(starts)).first(begun, np.arange(len(starts)))
 
@@ -119,16 +118,6 @@ class _Begun:
     goal: dict[str, np.ndarray]
     command: np.ndarray
     action: np.ndarray
-
-
-def _sensed(model: mujoco.MjModel, qpos: np.ndarray, command: np.ndarray) -> np.ndarray:
-    """Readings [B, nsensordata] of the model's sensors at rest."""
-    data, readings = mujoco.MjData(model), np.zeros((len(qpos), model.nsensordata))
-    for row in range(len(qpos) if model.nsensor else 0):
-        data.qpos[:], data.ctrl[:] = qpos[row], command[row]
-        mujoco.mj_forward(model, data)
-        readings[row] = data.sensordata
-    return readings
 
 
 def with_noise(observed: Observed, true: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -13,6 +13,7 @@ from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 from rsr.environments.gymnasium import action_space, observation_space
 from rsr.environments.measuring import Measuring
 from rsr.environments.novelty import Bonus, bonus_features
+from rsr.environments.task_trial import tried_task
 from rsr.environments.world import World
 from rsr.scenarios import Channels, Scenario
 
@@ -58,6 +59,7 @@ class TaskVecEnv(JointVecEnv):
         noisy: bool = True,
     ) -> None:
         self.render_mode = None
+        tried_task(scenario)
         self.world = World.simulated(scenario, params, count, threads)
         self.task = self.world.task
         super().__init__(count, observation_space(self.task), action_space(self.task))

@@ -22,7 +22,7 @@ def matrix(array: np.ndarray, where: str, *, columns: int | None = None, at_leas
             got=f"{len(values)} samples",
             expected=f"at least {at_least}",
             where=where,
-            next_step="Record more or longer episodes.",
+            next_step="Record more or longer episodes; or raise `infogap.transitions`, if that asks for fewer.",
         )
     bad_rows = np.flatnonzero(~np.isfinite(values).all(axis=1))
     if bad_rows.size:

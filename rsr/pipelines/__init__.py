@@ -15,7 +15,7 @@ from rsr.pipelines.core import Step, StepTable
 from rsr.pipelines.gnn.table import GNN
 from rsr.pipelines.receipt import leave_receipt, reason_to_stop, run_step
 from rsr.pipelines.rendering import LAUNCHER_FILE, PYTHON_FILE, render_launcher, render_pipeline
-from rsr.pipelines.tables import TABLE, WITHOUT_POLICY, check_task, own_table, table_of, with_curves
+from rsr.pipelines.tables import TABLE, WITHOUT_POLICY, check_same_task, own_table, table_of, with_curves
 
 __all__ = [
     "CLASH",
@@ -26,7 +26,7 @@ __all__ = [
     "WITHOUT_POLICY",
     "Step",
     "StepTable",
-    "check_task",
+    "check_same_task",
     "leave_receipt",
     "own_table",
     "reason_to_stop",

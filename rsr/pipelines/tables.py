@@ -201,7 +201,7 @@ def began_without_policy(workspace: Workspace) -> bool:
     return (workspace.receipts_dir(0) / f"{WITHOUT_POLICY.stages[0].name}.json").exists()
 
 
-def check_task(workspace: Workspace) -> None:
+def check_same_task(workspace: Workspace) -> None:
     """Refuse to go on with a loop whose scenario got or lost its task after the first iteration.
 
     Raises:

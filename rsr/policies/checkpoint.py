@@ -86,7 +86,7 @@ def fingerprint(
         "versions": {name: metadata.version(name) for name in _PACKAGES},
         "code": [sha256(file) for room in _CODE for file in sorted((_ROOM / room).rglob("*.py"))],
         "limits": repr(scenario.limits),
-        "task": [sha256(file) for file in python_files(scenario.folder)],
+        "task": [*(sha256(file) for file in python_files(scenario.folder)), repr(scenario.task)],
     }
     digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
     for row in np.atleast_2d(params):

@@ -136,10 +136,11 @@ def _check_range(parameter: Parameter, value: Any, late: bool, where: str) -> No
     lower = max(parameter.lower, 0.0) if late else parameter.lower  # what is measured now cannot be early
     ends: list[Any] = value if isinstance(value, list) and len(value) == 2 else [value, value]
     numbers = all(isinstance(each, int | float) and not isinstance(each, bool) for each in ends)
+    unit = "" if parameter.unit == "1" else f" {parameter.unit}"
     if not numbers or not lower <= ends[0] <= ends[1] <= parameter.upper:
         raise _wrong(
             f"{parameter.name} hidden in {value}",
-            f"a number or two in order, within its bounds [{lower:g}, {parameter.upper:g}] {parameter.unit}",
+            f"a number or two in order, within its bounds {lower:g} to {parameter.upper:g}{unit}",
             where,
         )
 

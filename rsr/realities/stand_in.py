@@ -15,6 +15,7 @@ import numpy as np
 
 from rsr.environments import World
 from rsr.environments.measuring import Measuring
+from rsr.environments.task_trial import tried_task
 from rsr.policies.policy_contract import command_channel
 from rsr.progress import Advance
 from rsr.randomness import generator
@@ -24,7 +25,7 @@ from rsr.realities.envelope import Guard, SafetyEnvelope, recordable, safety_not
 from rsr.realities.reality import CollectionPlan, Controller, required
 from rsr.realities.robot import Placement
 from rsr.realities.sensing import Sensors, check_recordable, session_row
-from rsr.scenarios import Channels, Observed, RecordedVelocity, Scenario, Task, load_scenario, task_of
+from rsr.scenarios import Channels, Observed, RecordedVelocity, Scenario, Task, load_scenario
 from rsr.scenarios.commands import command_kinds
 from rsr.sessions import Card, Channel, Episode, Session
 from rsr.simulators import delay_weights
@@ -46,7 +47,7 @@ class StandIn:
         changed: Mapping[str, float] | None = None,
     ) -> None:
         self._scenario = scenario
-        self._task = task_of(scenario)
+        self._task = tried_task(scenario)
         check_recordable(scenario, self._task)
         self._truth = changed_truth(draw_truth(seed, scenario), changed or {})
         self._model = hidden_model(scenario, self._truth)

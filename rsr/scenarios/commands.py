@@ -60,6 +60,16 @@ def _at_rest(model: mujoco.MjModel) -> np.ndarray:
     return model.key_ctrl[0] if model.nkey else np.zeros(model.nu)
 
 
+def readings_at_rest(model: mujoco.MjModel, qpos: np.ndarray, command: np.ndarray) -> np.ndarray:
+    """Readings [B, nsensordata] of the model's sensors at rest."""
+    data, readings = mujoco.MjData(model), np.zeros((len(qpos), model.nsensordata))
+    for row in range(len(qpos) if model.nsensor else 0):
+        data.qpos[:], data.ctrl[:] = qpos[row], command[row]
+        mujoco.mj_forward(model, data)
+        readings[row] = data.sensordata
+    return readings
+
+
 def command_range(model: mujoco.MjModel) -> tuple[np.ndarray, np.ndarray]:
     """Lower and upper bounds of the commands [nu], infinite where the model states none."""
     limited = model.actuator_ctrllimited.astype(bool)
@@ -199,7 +209,8 @@ def _site(model: mujoco.MjModel, name: str, entry: Any, where: str) -> SiteLimit
     site = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_SITE, str(name))
     if site < 0:
         known = [model.site(index).name or "(unnamed)" for index in range(model.nsite)]
-        raise _wrong(f"site {short(name)}", f"one of {', '.join(known) or 'none: the MJCF has no site'}", where)
+        expected = f"one of {', '.join(known)}" if known else "a site of the MJCF, which has none"
+        raise _wrong(f"site {short(name)}", expected, where)
     check_fields("site", entry, where)
     inside = _box(entry["inside"], f"{where}, inside") if "inside" in entry else None
     keep_out = tuple(_box(box, f"{where}, keep_out") for box in entry.get("keep_out", []))

@@ -25,6 +25,7 @@ from rsr.scenarios.observed import columns_error, parse_channels
 from rsr.scenarios.parameters import Parameter, ParameterSpace
 from rsr.scenarios.per_episode import EpisodeValue, check_written_once, multiplier, parse_per_episode
 from rsr.scenarios.scenario import Scenario
+from rsr.scenarios.stated_task import channels_of_task
 from rsr.scenarios.structure import parse_structure
 from rsr.scenarios.yaml_keys import check_fields
 from rsr.sessions import Channel
@@ -157,6 +158,7 @@ def build(
         limits=_limits(model, document, where),
         effects=_effects(model, document, space, bindings, per_episode, folder or mjcf.parent, where),
         per_episode=per_episode,
+        task=document.get("task"),
     )
     return _with_settling(scenario) if model.na else scenario
 
@@ -199,13 +201,21 @@ def _limits(model: mujoco.MjModel, document: Mapping[str, Any], where: str) -> S
 
 def _of_policy(document: Mapping[str, Any], folder: Path) -> tuple[Channel, ...]:
     """Channels that a session with a policy has besides: its action, and how much of it was cut, where not declared."""
-    command = document.get("command")
-    if command is None or not (folder / TASK_FILE).is_file():
+    command, section = document.get("command"), document.get("task")
+    in_python = (folder / TASK_FILE).is_file()
+    if section is not None and in_python:
+        got, expected, next_step = f"a section `task`, and {TASK_FILE} beside it", "one of the two", "Remove one."
+        raise ScenarioError(got=got, expected=expected, where=str(folder), next_step=next_step)
+    if section is not None and command is None:
+        got, expected = "a section `task`, and nothing that is commanded", "`command`, the channel that becomes `ctrl`"
+        raise ScenarioError(got=got, expected=expected, where=str(folder), next_step="Name it, or leave `task` away.")
+    if command is None or not (in_python or section):
         return ()
     columns = tuple(document["channels"][command]["columns"])
     own = (
         Channel("action", columns, "1", "joint", stamp="held_until_next"),
         Channel("clipped", ("share",), "1", "joint", stamp="held_until_next"),
+        *(channels_of_task(section, document["channels"]) if section else ()),
     )
     return tuple(channel for channel in own if channel.name not in document["channels"])
 

@@ -56,7 +56,8 @@ def load_function(folder: Path, reference: str, where: str = "scenario.yaml") ->
     module = _module(Path(folder).resolve(), path, where)
     if not hasattr(module, name):
         known = ", ".join(sorted(key for key in vars(module) if not key.startswith("_"))) or "nothing"
-        raise _refused(f"no '{name}' in {file}", f"one of {known}", where)
+        next_step = f"Name it so in {file}, or correct the reference to it."
+        raise _refused(f"no '{name}' in {file}", f"one of {known}", where, next_step)
     return getattr(module, name)
 
 
@@ -161,5 +162,7 @@ def _raised(error: BaseException, folder: Path, where: str) -> ScenarioError:
     )
 
 
-def _refused(got: str, expected: str, where: str) -> ScenarioError:
-    return ScenarioError(got=got, expected=expected, where=where, next_step="Correct the scenario's YAML file.")
+def _refused(
+    got: str, expected: str, where: str, next_step: str = "Correct the scenario's YAML file."
+) -> ScenarioError:
+    return ScenarioError(got=got, expected=expected, where=where, next_step=next_step)

@@ -65,7 +65,7 @@ def document_of(scenario: Scenario, mjcf: str) -> dict[str, Any]:
 def _carried_over(scenario: Scenario) -> dict[str, Any]:
     """Sections that a scenario's own YAML file has and that are not made here."""
     document = {} if scenario.file is None else read_yaml(scenario.file)
-    return {key: document[key] for key in ("limits", "stand_in") if key in document}
+    return {key: document[key] for key in ("limits", "stand_in", "task") if key in document}
 
 
 def _given(mapping: dict[str, Any]) -> dict[str, Any]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import mujoco
 import numpy as np
@@ -57,6 +57,7 @@ class Scenario:
         settling_steps: see `history_steps`; 0 where no actuator has internal state.
         effects: physics that MuJoCo lacks; their recorded settings follow the commands as further columns.
         per_episode: values that come with each recording.
+        task: the section of this name in the YAML file; see `rsr.scenarios.stated_task`.
     """
 
     name: str
@@ -88,6 +89,7 @@ class Scenario:
     settling_steps: int = 0
     effects: Effects | None = None
     per_episode: tuple[EpisodeValue, ...] = ()
+    task: Mapping[str, Any] | None = field(default=None, compare=False)
 
     @classmethod
     def from_mjcf(

@@ -36,7 +36,7 @@ def _columns(scenario: Scenario, observed: Observed) -> StateColumns:
     if observed.kind == "quaternion":
         return _orientation(observed)
     columns = tuple(f"{name}.{column}" for column in observed.channel.columns)
-    if observed.kind == "angle" and _turns_all_around(scenario, observed):
+    if observed.kind == "angle" and turns_all_around(scenario, observed):
         return _directions(observed, columns, lambda channels: channels[name])
     return StateColumns(columns, lambda channels: channels[name], (observed.noise,) * len(columns))
 
@@ -67,7 +67,7 @@ def _turn(quaternion: np.ndarray, axis: np.ndarray) -> np.ndarray:
     return 2 * np.arctan2(quaternion[..., 1:] @ axis, quaternion[..., 0])[..., None]
 
 
-def _turns_all_around(scenario: Scenario, observed: Observed) -> bool:
+def turns_all_around(scenario: Scenario, observed: Observed) -> bool:
     model = scenario.base_model
     joints = model.dof_jntid[list(observed.dofs)]
     return not model.jnt_limited[joints].all()

@@ -1,4 +1,4 @@
-"""The task of a scenario: `TASK` in the file task.py beside its YAML file."""
+"""The task of a scenario: `TASK` in the file task.py beside its YAML file, or the section `task` in it."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from pathlib import Path
 
 from rsr.errors import ConfigError, ScenarioError
 from rsr.scenarios.finding import TASK_FILE
+from rsr.scenarios.guarded_task import guarded
 from rsr.scenarios.python_beside import load_function
 from rsr.scenarios.scenario import Scenario
 from rsr.scenarios.state_columns import default_states
+from rsr.scenarios.stated_task import stated_task
 from rsr.scenarios.task import Task
 
 
 def has_task(scenario: Scenario) -> bool:
     """True where a policy can be trained in the scenario."""
-    return (scenario.folder / TASK_FILE).is_file()
+    return scenario.task is not None or (scenario.folder / TASK_FILE).is_file()
 
 
 def task_of(scenario: Scenario) -> Task:
@@ -28,12 +30,15 @@ def task_of(scenario: Scenario) -> Task:
     if not has_task(scenario):
         raise ConfigError(
             got=f"scenario {scenario.name}, which has no task to learn",
-            expected=f"a {TASK_FILE} beside its YAML file, with a `TASK`",
+            expected=f"a {TASK_FILE} beside its YAML file, with a `TASK`, or a section `task` in it",
             where="training",
             next_step="Write one (docs/scenarios.md). Without it the scenario can be calibrated: `rsr calibrate`, or a "
             "campaign on a lab's recordings, `rsr init --reality inbox`.",
         )
-    task = _loaded(scenario.folder, scenario.name)
+    if scenario.task is not None:
+        task = guarded(stated_task(scenario, scenario.task), scenario.folder)
+    else:
+        task = _loaded(scenario.folder, scenario.name)
     return task if task.states.names else replace(task, states=default_states(scenario, task))
 
 
@@ -46,4 +51,4 @@ def _loaded(folder: Path, name: str) -> Task:
             where=f"{TASK_FILE}: TASK",
             next_step="See docs/scenarios.md for what a task says.",
         )
-    return replace(task, name=name)
+    return guarded(replace(task, name=name), folder)

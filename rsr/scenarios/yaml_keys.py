@@ -46,9 +46,18 @@ YAML_KEYS: dict[str, YamlKeys] = {
                 "limits",
                 "stand_in",
                 "effects",
+                "task",
             }
         ),
     ),
+    "task": YamlKeys(
+        frozenset(),
+        frozenset({"action", "start", "reach", "push", "balance", "smoothness", "limits", "training"}),
+    ),
+    "action": YamlKeys(frozenset(), frozenset({"step"})),
+    "reach": YamlKeys(frozenset({"of", "within"}), frozenset({"box_lower", "box_upper", "weight", "still"})),
+    "push": YamlKeys(frozenset({"of", "by", "within"}), frozenset({"box_lower", "box_upper", "weight", "still"})),
+    "balance": YamlKeys(frozenset({"of", "near", "within"}), frozenset({"weight", "still"})),
     "limits": YamlKeys(
         frozenset(),
         frozenset({"command_lower", "command_upper", "command_rate", "command_acceleration", "safe_command", "sites"}),
@@ -133,6 +142,10 @@ _NOT_NEGATIVE = _number("a number from 0", 0.0, _HUGE)
 _POINT = Form(
     "three numbers", lambda value: isinstance(value, list) and len(value) == 3 and all(map(_is_number, value))
 )
+_NUMBERS = Form(
+    "a number, or a list of them",
+    lambda value: _is_number(value) or (isinstance(value, list) and bool(value) and all(map(_is_number, value))),
+)
 _RANGE = Form(
     "a number, or the two between which it is drawn",
     lambda value: (
@@ -161,12 +174,18 @@ _FORMS: dict[str, Form] = {
             "limits",
             "stand_in",
             "adds",
+            "task",
         ),
         _NAMED,
     ),
     **dict.fromkeys(("box_lower", "box_upper"), _POINT),
     **dict.fromkeys(("friction_anisotropy", "dry_friction", "gravity_compensation", "sensor_noise"), _RANGE),
     **dict.fromkeys(("speed", "timestep_s"), _POSITIVE),
+    **dict.fromkeys(("start", "smoothness"), _NAMED),
+    **dict.fromkeys(("of", "by"), _TEXT),
+    **dict.fromkeys(("within", "weight", "still"), _POSITIVE),
+    **dict.fromkeys(("near", "step"), _NUMBERS),
+    "training": Form("a mapping", lambda value: isinstance(value, Mapping)),
     "delay_jitter_s": _NOT_NEGATIVE,
     "keep_out": _PLACES,
     **dict.fromkeys(("columns", "starts", "sliding_pairs"), _TEXTS),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -137,8 +138,10 @@ def test_the_walk_with_prefect_and_with_dvc_repro(tmp_path, prefect_server):
         visit(workspace, number)
         assert len(rsr_loop(str(workspace.root), number)) == number
     rows = workspace.rows()
-    assert rows[1]["params"]["friction"] == pytest.approx(FRICTION, rel=0.05)
+    assert rows[0]["gap_after"] < 0.5 * rows[0]["gap_before"]
+    assert rows[1]["gap_before"] < 0.5 * rows[0]["gap_before"], "it begins with what the first iteration found"
     before = workspace.metrics_path(2).read_bytes()
-    done = subprocess.run(["dvc", "repro", "--force"], cwd=workspace.root, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "dvc", "repro", "--force"]
+    done = subprocess.run(command, cwd=workspace.root, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert workspace.metrics_path(2).read_bytes() == before

@@ -102,7 +102,7 @@ def test_a_scenario_does_not_carry_what_hides(tmp_path):
         (
             {"ranges": {"damping": [2.0, 4.0]}},
             "stand_in, ranges: got damping hidden in [2.0, 4.0]; expected a number or two in order, within its bounds "
-            "[0.3, 3] 1. Correct the section `stand_in` of the scenario's YAML file.",
+            "0.3 to 3. Correct the section `stand_in` of the scenario's YAML file.",
         ),
         ({"ranges": {"damping": [2.0, 1.0]}}, "got damping hidden in [2.0, 1.0]; expected a number or two in order"),
         ({"ranges": {"damping": "much"}}, "got damping hidden in much; expected a number or two"),
@@ -201,9 +201,7 @@ def test_a_biased_and_a_late_sensor(tmp_path):
         parameters={"lateness": lateness},
         stand_in={"ranges": {"lateness": -0.01}},
     )
-    with pytest.raises(
-        ScenarioError, match="got lateness hidden in -0.01; expected .* within its bounds \\[0, 0.04\\] s"
-    ):
+    with pytest.raises(ScenarioError, match="got lateness hidden in -0.01; expected .* within its bounds 0 to 0.04 s"):
         StandIn(early, 0)
     default = two_joint_arm(tmp_path / "default", channels=channels, parameters={"lateness": lateness})
     drawn = [draw_truth(seed, default).parameters["lateness"] for seed in range(20)]
@@ -242,7 +240,7 @@ def test_an_action_of_another_width_than_its_channel_is_refused(tmp_path):
     task = (tmp_path / "task.py").read_text()
     wider = "AbsoluteAction(lower=(-4.0, -2.0, 0.0), upper=(4.0, 2.0, 1.0))"
     (tmp_path / "task.py").write_text(task.replace("AbsoluteAction(lower=(-4.0, -2.0), upper=(4.0, 2.0))", wider))
-    with pytest.raises(ScenarioError, match="channel action: got 2 columns for 3 values; expected one column a value"):
+    with pytest.raises(ScenarioError, match="action: `lower`: got 3 numbers; expected 2, one a command"):
         StandIn(scenario, 0)
 
 

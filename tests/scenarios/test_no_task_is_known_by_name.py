@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import rsr
+from rsr.scenarios.yaml_keys import YAML_KEYS
 
 ROOT = Path(rsr.__file__).parent
 ROOMS = ("environments", "policies", "realities", "infogap", "planning", "reports", "pipelines/loop")
@@ -56,6 +57,7 @@ def test_the_words_are_found_where_they_are_at_home():
 def test_no_room_asks_for_a_scenario_by_name():
     """A default or a comparison with a built-in name, in code; examples in docstrings may name one."""
     names = {f'"{path.parent.name}"' for path in (ROOT / "scenarios" / "built_in").glob("*/scenario.yaml")}
+    names -= {f'"{key}"' for key in YAML_KEYS["task"].known}  # the term `reach`, which the scenario is named after
     for path in modules():
         tokens = tokenize.generate_tokens(io.StringIO(path.read_text()).readline)
         asked = {token.string for token in tokens if token.type == tokenize.STRING} & names

@@ -84,7 +84,8 @@ def test_threads_that_load_at_once_get_one_module(tmp_path):
         ),
         (
             "TASKS = 1\n",
-            "scenario.yaml, task: got no 'TASK' in task.py; expected one of TASKS. Correct the scenario's YAML file.",
+            "scenario.yaml, task: got no 'TASK' in task.py; expected one of TASKS. "
+            "Name it so in task.py, or correct the reference to it.",
         ),
     ],
 )

@@ -221,6 +221,15 @@ class TestRecordings:
             assert bookkeeping.is_recorded(tmp_path / "clone", mine)
 
 
+def cloned(origin: Path, clone: Path, remote: Path) -> Path:
+    """Somebody else's copy: what git has, and what `dvc pull` brings."""
+    clone.parent.mkdir(exist_ok=True)
+    versions.git(clone.parent, "clone", "--quiet", str(origin), str(clone))
+    dvc(clone, "remote", "add", "--local", "--default", "shelf", str(remote))
+    dvc(clone, "pull", "--quiet")
+    return clone
+
+
 class TestClone:
     """Somebody else's checkout: git's files only, no data folder, an empty cache."""
 
@@ -232,16 +241,30 @@ class TestClone:
         assert versions.git(tmp_path / "clone", "status", "--porcelain") == ""
 
     def test_with_a_remote_finds_everything_there(self, finished_loop, tmp_path, audit):
-        clone, remote = tmp_path / "clone", tmp_path / "remote"
+        remote = tmp_path / "remote"
         dvc(finished_loop, "remote", "add", "--local", "--default", "--force", "shelf", str(remote))
         assert bookkeeping.push(finished_loop)
-        versions.git(tmp_path, "clone", "--quiet", str(finished_loop), str(clone))
-        dvc(clone, "remote", "add", "--local", "--default", "shelf", str(remote))
-        dvc(clone, "pull", "--quiet")
+        clone = cloned(finished_loop, tmp_path / "clone", remote)
         with opened(clone, TABLE_NAME) as campaign:
             assert finished(campaign, 2)
         run_bare_loop(clone, 2)
         assert audit() == []
+
+    def test_elsewhere_it_goes_on_with_the_next_iteration(self, finished_loop, tmp_path, audit):
+        """From git and a remote of DVC alone, in another place; and what it adds can be fetched from there in turn."""
+        remote = tmp_path / "remote"
+        dvc(finished_loop, "remote", "add", "--local", "--default", "--force", "shelf", str(remote))
+        assert bookkeeping.push(finished_loop)
+        clone = cloned(finished_loop, tmp_path / "elsewhere" / "clone", remote)
+        shutil.rmtree(finished_loop)
+        run_bare_loop(clone, 3)
+        assert find_faults(clone, 3) == []
+        assert {line.split("@")[-1].split()[0] for line in audit()} == {"3"}, "the first two are not done again"
+        assert bookkeeping.push(clone)
+        again = cloned(clone, tmp_path / "again", remote)
+        with opened(again, TABLE_NAME) as campaign:
+            assert finished(campaign, 3)
+        assert bookkeeping.stale(again) == set()
 
 
 def test_without_a_remote_nothing_is_pushed(campaign):

@@ -111,7 +111,7 @@ def test_a_robot_of_menagerie_is_copied_with_a_drafted_scenario(tmp_path, monkey
     pytest.importorskip("mujoco_menagerie")
     monkeypatch.setenv("MENAGERIE_ROOT", str(ROBOTS))
     root = tmp_path / "w"
-    with opened(root, TABLE_NAME, LoopConfig(scenario=f"menagerie:{robot}")) as campaign:
+    with opened(root, config=LoopConfig(scenario=f"menagerie:{robot}")) as campaign:  # a draft, without a task yet
         assert is_same(f"menagerie:{robot}", campaign.workspace)
     monkeypatch.delenv("MENAGERIE_ROOT")  # from here on the campaign's own files are enough
     assert (root / "scenario" / robot / "LICENSE").is_file()

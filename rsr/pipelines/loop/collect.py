@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rsr.config import LoopConfig, RealityConfig
+from rsr.environments.task_trial import tried_task
 from rsr.errors import ConfigError
 from rsr.files import sha256
 from rsr.pipelines.clash.collect import check_reality as check_strikes
@@ -16,7 +17,7 @@ from rsr.randomness import derive_seed
 from rsr.realities import CollectionPlan, Inbox, Reality, StandIn
 from rsr.realities.robot import make_robot_reality
 from rsr.realities.strikes import StrikeReality
-from rsr.scenarios import Scenario, has_task, load_scenario, task_of
+from rsr.scenarios import Scenario, has_task, load_scenario
 from rsr.scenarios.built_in.strike import struck_shape
 from rsr.sessions import check_session, read_session, write_session
 from rsr.sessions.intake.screening import IntakeLimits
@@ -136,7 +137,7 @@ def check_beginning(config: LoopConfig) -> Scenario:
         if not has_task(scenario):
             check_moved_by_lab(config)
             return scenario
-        task_of(scenario)
+        tried_task(scenario)
         if on_stand_in:
             StandIn(scenario, config.reality.seed)
     return scenario

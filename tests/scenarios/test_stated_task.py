@@ -1,0 +1,174 @@
+"""A task said in YAML: the same `Task` as in Python, and every name checked."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from rsr import scenarios
+from rsr.config import LoopConfig
+from rsr.environments.task_trial import tried_task
+from rsr.environments.vector import TaskVecEnv
+from rsr.errors import RsrError
+from rsr.pipelines.loop.collect import check_beginning
+from rsr.policies.rollouts import recorded
+from rsr.policies.training import settings_from_scratch, train
+from rsr.progress import ignore
+from rsr.randomness import generator
+from rsr.realities import CollectionPlan, StandIn
+from rsr.scenarios import Scenario, load_scenario, task_of
+from rsr.sessions import check_session
+
+BUILT_IN = Path(scenarios.__file__).parent / "built_in"
+REACH = """
+action: {step: 0.1}
+start: {turn: [-1.2, 1.2], lift: [-1.6, -0.6], elbow: [0.6, 1.8], roll: [-1, 1], pitch: [-0.6, 1.2], spin: [-1, 1]}
+reach: {of: tool, within: 0.015}
+smoothness: {action: 0.02, joint_position: 0.01}
+training: {ppo: {train_steps: 600000}}
+"""
+SWING_UP = """
+start: {shoulder: [-0.2, 0.2], elbow: [-0.2, 0.2]}
+balance: {of: joint_position, near: [3.14159265, 0], within: 0.2, still: 1.0}
+limits: {joint_position: [-20, 20]}
+"""
+QUADROTOR = """
+start: {frame: [[-0.8, -0.8, 0.6], [0.8, 0.8, 1.6]]}
+reach: [{of: position, within: 0.06, box_lower: [-0.8, -0.8, 0.6], box_upper: [0.8, 0.8, 1.6]}]
+balance: {of: orientation, near: [1, 0, 0, 0], within: 0.5, weight: 0.2}
+"""
+
+
+def said(folder: Path, name: str, task: str) -> Scenario:
+    """A built-in scenario whose task is said in YAML instead."""
+    shutil.copytree(BUILT_IN / name, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "task.py").unlink()
+    document = yaml.safe_load((folder / "scenario.yaml").read_text())
+    for channel in ("action", "clipped", "tool_position", "goal_position"):
+        document["channels"].pop(channel, None)
+    document["task"] = yaml.safe_load(task)
+    (folder / "scenario.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
+    return load_scenario(folder)
+
+
+def test_reach_is_the_task_that_python_says(tmp_path):
+    """Same starts, goals in the same reach, the same distance and success; the reward differs by its scale alone."""
+    stated, written = tried_task(said(tmp_path / "r", "reach", REACH)), task_of(load_scenario("reach"))
+    starts, python = stated.reset(generator(0, "x"), 4000), written.reset(generator(0, "x"), 4000)
+    assert np.abs(starts.qpos.min(axis=0) - python.qpos.min(axis=0)).max() < 0.01
+    assert np.abs(starts.goal["goal_tool"].mean(axis=0) - python.goal["goal_position"].mean(axis=0)).max() < 0.02
+    joints, goal = starts.qpos[:4], starts.goal["goal_tool"][:4]
+    measured = {"joint_position": joints, "action": np.zeros((4, 6)), "velocity:joint_position": np.zeros((4, 6))}
+    here = stated.completed({**measured, "goal_tool": goal})
+    there = written.completed({**measured, "goal_position": goal})
+    assert here["tool_position"] == pytest.approx(there["tool_position"], abs=1e-12)
+    assert stated.off_target(here) == pytest.approx(written.off_target(there))
+    assert stated.reward(here) == pytest.approx(written.reward(there), abs=1e-9), "both pay exp(-(d / 0.03)^2) / 2 - d"
+    assert stated.action.command(np.ones((4, 6)), joints, here) == pytest.approx(
+        written.action.command(np.ones((4, 6)), joints, there), abs=0.1
+    )
+
+
+def test_a_balance_that_must_be_still(tmp_path):
+    task = tried_task(said(tmp_path / "s", "swing_up", SWING_UP))
+    upright = {"joint_position": np.array([[-np.pi, 2 * np.pi]] * 2)}
+    moving = {**upright, "velocity:joint_position": np.array([[0.0, 0.0], [2.0, 0.0]])}
+    assert task.succeeded(moving).tolist() == [True, False], "angles count modulo a turn"
+    assert task.failure is not None
+    assert task.failure({"joint_position": np.array([[0.0, 19.0], [0.0, -21.0]])}).tolist() == [False, True]
+    assert [figure.name for figure in task.figures] == ["shoulder", "elbow", "distance", "speed"]
+
+
+def test_a_free_body_and_two_terms(tmp_path):
+    task = tried_task(said(tmp_path / "q", "quadrotor", QUADROTOR))
+    starts = task.reset(generator(0, "x"), 50)
+    assert (starts.qpos[:, 3:] == [1, 0, 0, 0]).all()
+    goal = starts.goal["goal_position"]
+    assert (np.abs(goal - [0.0, 0.0, 1.1]) < [0.8, 0.8, 0.5]).all()
+    names = [figure.name for figure in task.figures if figure.tolerance]
+    assert names == ["position distance", "orientation distance"]
+
+
+def test_a_push_pays_for_the_way_to_the_block(tmp_path):
+    push = "push: {of: block_position, by: tip, within: 0.03}"
+    task = task_of(said(tmp_path / "p", "push_cube", push))
+    assert task.potential is not None
+    near = {"block_position": np.zeros((1, 3)), "tip_position": np.array([[0.0, 0.0, 0.1]])}
+    assert task.potential(near) == pytest.approx([-0.1])
+
+
+def test_its_stand_in_records_goals_and_sites_and_the_copy_that_is_saved_has_it_too(tmp_path):
+    scenario = said(tmp_path / "r", "reach", REACH)
+    assert check_beginning(LoopConfig(scenario=str(tmp_path / "r" / "scenario.yaml"))).name == "reach"
+
+    class Still:
+        def act(self, observation: np.ndarray) -> np.ndarray:
+            return np.zeros((len(observation), 6))
+
+    session = StandIn(scenario, 1).collect(Still(), CollectionPlan("session-001", 2, seed=3), ignore)
+    check_session(session, scenario.channels)
+    assert {"action", "clipped", "goal_tool", "tool_position"} <= set(session.episodes[0].values)
+    assert recorded(scenario, session).success.shape == (2,)
+    saved = load_scenario(scenario.save(tmp_path / "saved"))
+    assert [term.name for term in task_of(saved).terms] == [term.name for term in task_of(scenario).terms]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (
+            "of: tool",
+            "of: tol",
+            "task, reach: got 'tol'; expected a site (tool) or a measured channel (joint_position)",
+        ),
+        (
+            "turn:",
+            "torn:",
+            "task, start: got 'torn'; expected one of turn, lift, elbow, roll, pitch, spin, or a free body",
+        ),
+        ("[-1.2, 1.2]", "1.2", "task, start: got turn: 1.2; expected two numbers, from and to"),
+        ("[-1.2, 1.2]", "[-7, -6]", "task of reach, reset: got joint turn at -"),
+        ("joint_position: 0.01", "joints: 0.01", "smoothness: got 'joints'; expected action, or one of joint_position"),
+        ("step: 0.1", "step: [1, 2]", "task, action: got step [1, 2]; expected a number, or 6, one a command"),
+        ("within: 0.015", "within: 0", "task, reach: got within 0; expected a number above 0"),
+        (", within: 0.015", "", "task, reach: got no within; expected all of of, within"),
+        ("reach:", "limits: {q: [0, 1]}\nreach:", "task, limits: got 'q'; expected one of joint_position"),
+        ("reach: {of: tool, within: 0.015}", "", "task: got no term that says when it has succeeded"),
+        ("reach:", "raech:", "task: got 'raech'; expected 'reach'"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_place(tmp_path, old, new, words):
+    assert REACH.count(old) == 1
+    with pytest.raises(RsrError) as raised:
+        tried_task(said(tmp_path / "r", "reach", REACH.replace(old, new)))
+    assert words in str(raised.value)
+
+
+def test_one_of_the_two_forms(tmp_path):
+    said(tmp_path / "r", "reach", REACH)
+    (tmp_path / "r" / "task.py").write_text("TASK = None\n")
+    with pytest.raises(RsrError, match="got a section `task`, and task.py beside it; expected one of the two"):
+        load_scenario(tmp_path / "r")
+
+
+def test_it_steps_in_the_environment(tmp_path):
+    scenario = said(tmp_path / "r", "reach", REACH)
+    envs = TaskVecEnv(scenario, scenario.space.nominal, 4)
+    envs.reset()
+    _, reward, _, _ = envs.step(np.zeros((4, 6)))
+    assert np.isfinite(reward).all()
+    envs.close()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_it_is_learnt(tmp_path):
+    """The share of training episodes that succeed, exploration noise on, goes from nothing to most."""
+    scenario = said(tmp_path / "r", "reach", REACH)
+    trained = train(scenario, scenario.space.nominal, settings_from_scratch("ppo", scenario, None), 1, ignore)
+    assert trained.curve[0]["success"] < 0.1
+    assert trained.curve[-1]["success"] > 0.5
