@@ -41,23 +41,21 @@ from rsr.sessions import Episode, Session, read_session
 from rsr.simulators import MujocoSimulator
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "servo"
-METHOD, BUDGET, QUICK_BUDGET = "sysid", 300, 60
+METHOD, BUDGET, QUICK_BUDGET = "sysid", 200, 40
 HELD_OUT_GAIN = 800.0
 _STRIBECK = {"stribeck": "stribeck", "stribeck_speed": "stribeck_speed", "stribeck_power": 1.35}
-_DIRECTIONAL = {"motor_load": "load_friction", "external_load": "external_load"}
-_DIRECTIONAL |= {"motor_load_stribeck": "load_stribeck", "external_load_stribeck": "external_stribeck"}
+_DIRECTIONAL = {name: name for name in ("motor_load", "external_load", "motor_load_stribeck", "external_load_stribeck")}
 _QUADRATIC = {"motor_quadratic": "motor_quadratic", "external_quadratic": "external_quadratic"}
-_LOAD = {"load": "load_friction"}
+_LOAD = {"load": "motor_load"}
 MODELS: dict[str, dict[str, str | float]] = {
     "friction_m1": {},
     "friction_m2": _STRIBECK,
     "friction_m3": _LOAD,
-    "friction_m4": _STRIBECK | _LOAD | {"load_stribeck": "load_stribeck"},
+    "friction_m4": _STRIBECK | _LOAD | {"load_stribeck": "motor_load_stribeck"},
     "friction_m5": _STRIBECK | _DIRECTIONAL,
     "friction_m6": _STRIBECK | _DIRECTIONAL | _QUADRATIC,
 }
 """Law -> its arguments beside `coulomb` and `viscous`."""
-_SHARE = {"nominal": 0.1, "lower": 0.001, "upper": 1.0, "unit": "1", "prior_std": 1.0}
 
 
 def measure(quick: bool, draws: int = 5, models: int = 0) -> dict[str, Figure]:
@@ -143,11 +141,8 @@ def with_friction(law: str, folder: Path) -> Scenario:
     document: dict[str, Any] = yaml.safe_load((own / "scenario.yaml").read_text())
     arguments = {"coulomb": "coulomb", "viscous": "viscous", **MODELS[law]}
     document["effects"]["gearbox"] |= {"law": law, "arguments": arguments}
-    known = document["parameters"]
-    friction = ("coulomb", "viscous", "stribeck", "stribeck_speed", "load_friction", "load_stribeck")
-    named = [each for each in arguments.values() if isinstance(each, str)]
-    kept = {name: entry for name, entry in known.items() if name in named or name not in friction}
-    document["parameters"] = kept | {name: _SHARE for name in named if name not in known}
+    friction = {each for law in MODELS.values() for each in law.values()} - set(arguments.values())
+    document["parameters"] = {name: each for name, each in document["parameters"].items() if name not in friction}
     write_text(own / "scenario.yaml", yaml.safe_dump(document, sort_keys=False))
     return load_scenario(own)
 
