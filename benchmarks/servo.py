@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -43,11 +43,13 @@ from rsr.simulators import MujocoSimulator
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "servo"
 METHOD, BUDGET, QUICK_BUDGET = "sysid", 200, 40
 HELD_OUT_GAIN = 800.0
-_STRIBECK = {"stribeck": "stribeck", "stribeck_speed": "stribeck_speed", "stribeck_power": 1.35}
-_DIRECTIONAL = {name: name for name in ("motor_load", "external_load", "motor_load_stribeck", "external_load_stribeck")}
-_QUADRATIC = {"motor_quadratic": "motor_quadratic", "external_quadratic": "external_quadratic"}
-_LOAD = {"load": "motor_load"}
-MODELS: dict[str, dict[str, str | float]] = {
+_STRIBECK: dict[str, str | float] = {"stribeck": "stribeck", "stribeck_speed": "stribeck_speed", "stribeck_power": 1.35}
+_DIRECTIONAL: dict[str, str | float] = {
+    name: name for name in ("motor_load", "external_load", "motor_load_stribeck", "external_load_stribeck")
+}
+_QUADRATIC: dict[str, str | float] = {"motor_quadratic": "motor_quadratic", "external_quadratic": "external_quadratic"}
+_LOAD: dict[str, str | float] = {"load": "motor_load"}
+MODELS: dict[str, Mapping[str, str | float]] = {
     "friction_m1": {},
     "friction_m2": _STRIBECK,
     "friction_m3": _LOAD,

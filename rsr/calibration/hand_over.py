@@ -1,4 +1,4 @@
-"""What a calibration hands over to others: the tuned MJCF, what it cannot say, a randomisation file, a statement.
+"""Files that a calibration hands over: the tuned MJCF, what it cannot say, a randomisation file, a statement.
 
 All are plain files beside each other, read without this project; docs/hand-over.md describes them.
 """
@@ -134,7 +134,7 @@ def _writes(scenario: Scenario, index: int) -> list[dict[str, Any]]:
 
 
 def statement(scenario: Scenario, calibration: Calibration, saved: SavedModel) -> str:
-    """What the calibration proves and what it does not, one page of Markdown."""
+    """Say what the calibration proves and what it does not, on one page of Markdown."""
     known = calibration.evidence
     verdicts = {name: estimate.verdict for name, estimate in calibration.estimates.items()}
     identified = [name for name, verdict in verdicts.items() if verdict == "identified"]

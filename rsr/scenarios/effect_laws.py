@@ -20,7 +20,7 @@ _LEAST_SPEED_RATIO = 1e-9
 
 @dataclass(frozen=True)
 class JointMotion:
-    """What a law sees of its joints, arrays [..., J].
+    """Motion of a law's joints, and what acts on them; arrays [..., J].
 
     Args:
         position, velocity: rad and rad/s, or m and m/s.
@@ -41,13 +41,17 @@ class JointMotion:
 
 @dataclass(frozen=True)
 class JointForces:
-    """What a law adds to its joints, each [..., J] or a number.
+    """Forces that a law adds to its joints, each [..., J] or a number.
 
     Args:
         torque: generalised force, N m or N. That of an effect on actuators is what they exert.
         damping: N m s/rad or N s/m; MuJoCo integrates it implicitly, so it may be stiff.
         dry_friction: the largest force that resists sliding, N m or N; MuJoCo's solver finds the force, so the joint
             really sticks.
+
+    Examples:
+        >>> JointForces(torque=-0.5).damping
+        0.0
     """
 
     torque: Array = 0.0

@@ -108,15 +108,15 @@ def _stacked(xp: Any, sources: tuple[Source, ...], params: Array, settings: Arra
             return params[..., source.parameter]
         return source.constant if source.column is None or settings is None else settings[..., source.column]
 
+    only = sources[0]
     if len(sources) > 1:
         return xp.stack(xp.broadcast_arrays(*map(one, sources)), axis=-1)
-    only = sources[0]
     return only.constant if only.parameter is None and only.column is None else one(only)[..., None]
 
 
 @dataclass(frozen=True)
 class Applied:
-    """What effects do in one physics step.
+    """Forces and commands of all effects in one physics step.
 
     Args:
         ctrl: [..., nu].
@@ -302,7 +302,7 @@ def parse_effects(
 
 @dataclass(frozen=True)
 class _Known:
-    """What arguments may name; `settings` grows as they do."""
+    """Names that arguments may refer to; `settings` grows as they do."""
 
     parameters: tuple[str, ...]
     per_episode: tuple[str, ...]
