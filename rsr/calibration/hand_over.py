@@ -141,6 +141,12 @@ def statement(scenario: Scenario, calibration: Calibration, saved: SavedModel) -
     others = [f"{name} ({verdict})" for name, verdict in verdicts.items() if verdict != "identified"]
     better = calibration.status != "no improvement"
     gap = f"{known.gap_before:.4g} {known.gap_unit} before, {known.gap_after:.4g} {known.gap_unit} after"
+    judged = "- No recorded run judged it."
+    if known.held_out:
+        judged = (
+            f"- Replayed for {scenario.gap_horizon_s:g} s at a time, {len(known.held_out)} recorded runs that the fit "
+            f"never saw are predicted with this RMS error of {scenario.gap_channel}: {gap}."
+        )
     lines = [
         f"# {scenario.title}: the tuned model",
         "",
@@ -148,8 +154,7 @@ def statement(scenario: Scenario, calibration: Calibration, saved: SavedModel) -
         "",
         "## What this proves",
         "",
-        f"- Replayed for {scenario.gap_horizon_s:g} s at a time, {len(known.held_out)} recorded runs that the fit "
-        f"never saw are predicted with this RMS error of {scenario.gap_channel}: {gap}.",
+        judged,
         f"- The recordings determine, each within its interval: {', '.join(identified) or 'no parameter by itself'}.",
         f"- Plain MuJoCo loads the file to the same rollout, to 1e-9{_without(scenario)}.",
         "",
