@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from rsr.api.arrays import session_from_arrays
     from rsr.api.calls import calibrate, train
     from rsr.api.evaluating import HorizonErrors, evaluate
-    from rsr.api.fit import Fit, SavedModel
+    from rsr.api.fit import Fit
+    from rsr.calibration.hand_over import SavedModel
     from rsr.errors import RsrError
     from rsr.policies import Policy
     from rsr.scenarios import Scenario, built_in_scenarios, load_scenario
@@ -89,7 +90,8 @@ _HOMES = {
     "rsr.api.arrays": ("session_from_arrays",),
     "rsr.api.calls": ("calibrate", "train"),
     "rsr.api.evaluating": ("HorizonErrors", "evaluate"),
-    "rsr.api.fit": ("Fit", "SavedModel"),
+    "rsr.api.fit": ("Fit",),
+    "rsr.calibration.hand_over": ("SavedModel",),
     "rsr.errors": ("RsrError",),
     "rsr.policies": ("Policy",),
     "rsr.scenarios": ("Scenario", "built_in_scenarios", "load_scenario"),

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-
-import yaml
 
 from rsr.api.display import NotebookFigure, html_lines, html_table, text_table
 from rsr.calibration import Calibration, load_calibration, save_calibration
+from rsr.calibration.hand_over import SavedModel, save_tuned_model
 from rsr.errors import CalibrationError
-from rsr.files import read_json, write_json, write_text
-from rsr.scenarios import Scenario, scenario_of, structured
-from rsr.scenarios.mjcf import write_mjcf
+from rsr.files import read_json, write_json
+from rsr.scenarios import Scenario, scenario_of
 
 _SCENARIO, _RUNS = "scenario", "fitted_runs.json"
 _HEADER = ("parameter", "value", "95 % interval", "verdict", "unit")
@@ -146,7 +144,7 @@ class Fit:
     def save_model(self, path: str | Path) -> SavedModel:
         """Write the tuned model as an MJCF that plain MuJoCo loads to the same rollout, to 1e-9; this is checked.
 
-        Meshes are copied beside it. What an MJCF cannot say (delays, sensors) goes into a YAML file beside it.
+        Meshes are copied beside it. What an MJCF cannot say (delays, sensors, effects) goes into a YAML file beside it.
 
         Raises:
             ScenarioError: MJCF cannot say it, or the file does not simulate as the scenario does; nothing is written.
@@ -160,51 +158,3 @@ class Fit:
 
 def _shown_unit(unit: str) -> str:
     return "" if unit == "1" else unit
-
-
-# The tuned model as an MJCF for others, and what an MJCF cannot say beside it.
-
-
-@dataclass(frozen=True)
-class SavedModel:
-    """Where a tuned model went.
-
-    Args:
-        path: the MJCF.
-        left_out: parameter -> value, of what an MJCF cannot say; empty where it says all.
-        beside: the YAML file that says it, if there is anything to say.
-    """
-
-    path: Path
-    left_out: Mapping[str, float]
-    beside: Path | None
-
-    def __str__(self) -> str:
-        if not self.left_out:
-            return str(self.path)
-        return f"{self.path} (without {', '.join(self.left_out)}, which an MJCF cannot say: {self.beside})"
-
-
-def save_tuned_model(scenario: Scenario, calibration: Calibration, path: Path) -> SavedModel:
-    """See `rsr.Fit.save_model`."""
-    tuned = structured(scenario, calibration.structure)
-    read_from = scenario.mjcf if scenario.source is None else None
-    write_mjcf(tuned.spec(), tuned.model(calibration.vector(), pictures=True), path, read_from)
-    acting = _acting_elsewhere(scenario)
-    beside = path.with_suffix(".yaml") if acting else None
-    if beside is not None:
-        said = {name: {**asdict(calibration.estimates[name]), "acts": how} for name, how in acting.items()}
-        write_text(beside, yaml.safe_dump({"model": path.name, "not_in_the_model": said}, sort_keys=False))
-    return SavedModel(path, {name: calibration.estimates[name].value for name in acting}, beside)
-
-
-def _acting_elsewhere(scenario: Scenario) -> dict[str, str]:
-    """Parameters that write nothing into the model: name -> what they do instead."""
-    acting: dict[str, str] = {}
-    for index, name in enumerate(scenario.space.names):
-        late = [channel for channel, owner in scenario.sensor_delays if owner == index]
-        if index == scenario.delay_parameter:
-            acting[name] = "a command takes effect so many seconds after it is sent"
-        elif late:
-            acting[name] = f"the channels {', '.join(late)} are stamped so many seconds late"
-    return acting

@@ -10,26 +10,40 @@ from tyro.conf import Positional, arg
 from rsr import progress
 from rsr.cli.command import say
 from rsr.config import RetrainConfig, StartConfig
+from rsr.errors import ConfigError
 
 Folder = Annotated[Path, arg(metavar="DIR")]
 
 
 def export(
-    policy: Folder,
     calibration: Folder,
-    out: Folder,
+    policy: Annotated[Path | None, arg(metavar="DIR", help_behavior_hint="")] = None,
+    out: Annotated[Path | None, arg(metavar="DIR", help_behavior_hint="")] = None,
+    model: Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="")] = None,
     session: Annotated[tuple[Path, ...], arg(metavar="DIR [DIR ...]", help_behavior_hint="")] = (),
     scenario: Annotated[str | None, arg(metavar="S", help_behavior_hint="")] = None,
 ) -> int:
-    """Write a policy as one ONNX file, from observation to action, and its contract beside it.
+    """Write a policy as one ONNX file with its contract, or a tuned model as an MJCF for plain MuJoCo.
 
     Args:
-        policy: folder of the stored policy.
-        calibration: folder of the calibration it was trained in; its hash goes into the contract.
+        calibration: folder of the calibration that the policy was trained in (its hash goes into the contract), or
+            whose model is written.
+        policy: folder of the stored policy; with --out.
         out: folder for policy.onnx and policy_contract.json.
+        model: the tuned MJCF to write, reloaded and compared before it is done. Beside it go what an MJCF cannot say,
+            the posterior for domain randomisation, and a page on what this proves and what it does not.
         session: folders of the sessions that the calibration was made from; their hashes go into the contract.
         scenario: path of the scenario's YAML file, where it is not a built-in one.
     """
+    if model is not None and policy is None:
+        return _export_model(calibration, model, scenario)
+    if policy is None or out is None or model is not None:
+        raise ConfigError(
+            got="--model and --policy" if model is not None else "neither --model, nor --policy and --out",
+            expected="--model FILE, or --policy DIR --out DIR",
+            where="command line",
+            next_step="Say which of the two is to be written.",
+        )
     from rsr.calibration import load_calibration
     from rsr.errors import PolicyError
     from rsr.policies import Policy
@@ -49,6 +63,18 @@ def export(
     contract = export_policy(trained_for, policy, out, loaded.vector(), calibration, session)
     error, count = contract.parity["max_error"], contract.parity["observations"]
     say(f"{out}: actions differ from the stored policy's by at most {error:.1e} on {count} observations")
+    return 0
+
+
+def _export_model(calibration: Path, model: Path, scenario: str | None) -> int:
+    from rsr.calibration import load_calibration
+    from rsr.calibration.hand_over import hand_over
+    from rsr.scenarios import load_scenario, scenario_of
+
+    loaded = load_calibration(calibration)
+    described = scenario_of(calibration, loaded.scenario) if scenario is None else load_scenario(scenario)
+    say(str(hand_over(described, loaded, model)))
+    say(f"{model.with_suffix('.md')}: what this proves and what it does not")
     return 0
 
 

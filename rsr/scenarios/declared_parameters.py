@@ -25,6 +25,7 @@ _UNITS = {
     ("option", "wind_y"): "m/s",
     ("option", "wind_z"): "m/s",
     ("actuator", "time_constant"): "s",
+    **{(element, axis): "m" for element in ("body", "site") for axis in "xyz"},
     ("pair", "contact_time"): "s",
     ("pair", "torsional_friction"): "m",
     ("pair", "rolling_friction"): "m",
@@ -35,6 +36,10 @@ _JOINT_UNITS = {
     "armature": ("kg m2", "kg"),
     "friction_loss": ("N m", "N"),
     "position_gain": ("N m/rad", "N/m"),
+    "stiffness": ("N m/rad", "N/m"),
+    "spring_reference": ("rad", "m"),
+    "range_lower": ("rad", "m"),
+    "range_upper": ("rad", "m"),
 }
 """Field -> its unit at a hinge and at a slide."""
 

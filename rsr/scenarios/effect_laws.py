@@ -20,7 +20,7 @@ _LEAST_SPEED_RATIO = 1e-9
 
 @dataclass(frozen=True)
 class JointMotion:
-    """What a law sees of its joints, arrays [..., J].
+    """Motion of a law's joints, and what acts on them; arrays [..., J].
 
     Args:
         position, velocity: rad and rad/s, or m and m/s.
@@ -41,13 +41,17 @@ class JointMotion:
 
 @dataclass(frozen=True)
 class JointForces:
-    """What a law adds to its joints, each [..., J] or a number.
+    """Forces that a law adds to its joints, each [..., J] or a number.
 
     Args:
         torque: generalised force, N m or N. That of an effect on actuators is what they exert.
         damping: N m s/rad or N s/m; MuJoCo integrates it implicitly, so it may be stiff.
         dry_friction: the largest force that resists sliding, N m or N; MuJoCo's solver finds the force, so the joint
             really sticks.
+
+    Examples:
+        >>> JointForces(torque=-0.5).damping
+        0.0
     """
 
     torque: Array = 0.0
@@ -89,9 +93,9 @@ def servo(
         enabled: 1, or 0 where the torque is switched off.
     """
     error = joint.command - joint.position
-    error = error - xp.clip(error, -dead_band, dead_band)
+    error = error - _between(xp, error, dead_band)
     duty = duty_per_gain * gain * (error - damping_gain * joint.velocity)
-    voltage = supply_v * xp.clip(duty, -largest_duty, largest_duty)
+    voltage = supply_v * _between(xp, duty, largest_duty)
     return JointForces(enabled * _motor(joint, voltage, torque_constant, resistance, 1.0))
 
 
@@ -114,8 +118,13 @@ def dc_motor(
         gear: turns of the motor to one of the joint.
         enabled: 1, or 0 where the motor is switched off.
     """
-    voltage = xp.clip(joint.command, -largest_voltage, largest_voltage)
+    voltage = _between(xp, joint.command, largest_voltage)
     return JointForces(enabled * _motor(joint, voltage, torque_constant, resistance, gear))
+
+
+def _between(xp: Any, value: Array, largest: Array) -> Array:
+    """Clip to a range about 0; `clip` itself takes numpy four times as long."""
+    return xp.minimum(xp.maximum(value, -largest), largest)
 
 
 def _motor(joint: JointMotion, voltage: Array, torque_constant: Array, resistance: Array, gear: Array) -> Array:

@@ -82,26 +82,41 @@ class Effect:
             return LAWS[self.law]
         return blamed(load_function(self.folder, self.law), self.folder, f"effect {self.name}")
 
-    def values(self, xp: Any, params: Array, settings: Array) -> dict[str, Array]:
-        """Values [..., 1 or J] of the arguments, of parameters [..., P] and recorded settings [..., m]."""
-
-        def one(source: Source) -> Array:
-            if source.parameter is not None:
-                return params[..., source.parameter]
-            return source.constant if source.column is None else settings[..., source.column]
-
+    def values(self, xp: Any, params: Array) -> dict[str, Array | None]:
+        """Values [..., 1 or J] of the arguments at parameters [..., P]; None for what recorded settings say."""
         return {
-            name: xp.stack(xp.broadcast_arrays(*map(one, sources)), axis=-1) if len(sources) > 1
-            # Constants stay numbers: that is cheaper than an array in each of many steps.
-            else one(sources[0]) if sources[0].parameter is None and sources[0].column is None
-            else one(sources[0])[..., None]
+            name: None if any(source.column is not None for source in sources) else _stacked(xp, sources, params, None)
             for name, sources in self.arguments
-        }  # fmt: skip
+        }
+
+    def completed(
+        self, xp: Any, values: Mapping[str, Array | None], params: Array, settings: Array
+    ) -> dict[str, Array]:
+        """`values`, with those that follow the settings [..., C] of this moment."""
+        given = dict(self.arguments)
+        return {
+            name: _stacked(xp, given[name], params, settings) if value is None else value
+            for name, value in values.items()
+        }
+
+
+def _stacked(xp: Any, sources: tuple[Source, ...], params: Array, settings: Array | None) -> Array:
+    """Value [..., 1 or J] of an argument; a constant for all joints stays a number, which is cheaper."""
+
+    def one(source: Source) -> Array:
+        if source.parameter is not None:
+            return params[..., source.parameter]
+        return source.constant if source.column is None or settings is None else settings[..., source.column]
+
+    only = sources[0]
+    if len(sources) > 1:
+        return xp.stack(xp.broadcast_arrays(*map(one, sources)), axis=-1)
+    return only.constant if only.parameter is None and only.column is None else one(only)[..., None]
 
 
 @dataclass(frozen=True)
 class Applied:
-    """What effects do in one physics step.
+    """Forces and commands of all effects in one physics step.
 
     Args:
         ctrl: [..., nu].
@@ -136,7 +151,7 @@ class Effects:
     def forces(
         self,
         xp: Any,
-        laws: Sequence[Law],
+        arguments: Sequence[tuple[Law, Mapping[str, Array | None]]],
         params: Array,
         controls: Array,
         qpos: Array,
@@ -147,35 +162,39 @@ class Effects:
         """Evaluate all laws, in numpy or JAX.
 
         Args:
-            laws: `self.laws`, looked up once.
+            arguments: of `arguments`, at these parameters.
             params: [..., P].
             controls: [..., nu + C], commands, values per episode and settings.
             qpos, qvel, load: [..., nq], [..., nv], [..., nv].
         """
         commands, settings = controls[..., : self.inputs], controls[..., self.inputs :]
-        drive, torque, damping, dry = (xp.zeros_like(qvel) for _ in range(4))
+        drive = torque = damping = dry = xp.zeros_like(qvel)
         ctrl = commands * self._kept
-        for effect, law, (on_dofs, on_actuators) in zip(self.each, laws, self._spreads, strict=True):
+        for effect, (law, values), (on_dofs, on_actuators) in zip(self.each, arguments, self._spreads, strict=True):
+            dofs = list(effect.dofs)
             joint = JointMotion(
                 position=qpos[..., list(effect.qpos)],
-                velocity=qvel[..., list(effect.dofs)],
-                command=xp.clip(commands[..., list(effect.actuators)], *np.array(effect.command_range))
-                if effect.actuators
-                else 0.0,
-                drive=drive[..., list(effect.dofs)],
-                load=load[..., list(effect.dofs)],
+                velocity=qvel[..., dofs],
+                command=_clipped(xp, commands, effect),
+                drive=drive[..., dofs],
+                load=load[..., dofs],
                 step_s=step_s,
             )
-            made = law(xp, joint, **effect.values(xp, params, settings))
+            made = law(xp, joint, **effect.completed(xp, values, params, settings))
             shape = joint.velocity
-            exerted = _full(made.torque, shape) @ on_dofs
             if effect.actuators:
-                drive, ctrl = drive + exerted, ctrl + _full(made.torque, shape) @ on_actuators
+                drive = drive + _spread(made.torque, shape, on_dofs)
+                ctrl = ctrl + _spread(made.torque, shape, on_actuators)
             else:
+                exerted = _spread(made.torque, shape, on_dofs)
                 torque, load = torque + exerted, load + exerted
-            damping = damping + _full(made.damping, shape) @ on_dofs
-            dry = dry + _full(made.dry_friction, shape) @ on_dofs
+            damping = damping + _spread(made.damping, shape, on_dofs)
+            dry = dry + _spread(made.dry_friction, shape, on_dofs)
         return Applied(ctrl, torque, damping, xp.maximum(dry, 0.0))
+
+    def arguments(self, xp: Any, params: Array) -> list[tuple[Law, dict[str, Array | None]]]:
+        """Each effect's law, and its arguments as far as parameters [..., P] say them: once a rollout."""
+        return [(effect.function, effect.values(xp, params)) for effect in self.each]
 
     @property
     def laws(self) -> tuple[Law, ...]:
@@ -210,16 +229,31 @@ class Effects:
         return kept
 
     @cached_property
-    def _spreads(self) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
+    def _spreads(self) -> tuple[tuple[np.ndarray | None, np.ndarray | None], ...]:
         """For each effect, matrices [J, nv] and [J, nu] that put its joints' numbers in their places."""
-        return tuple(
-            (np.eye(self.dofs)[list(effect.dofs)], np.eye(self.inputs)[list(effect.actuators)]) for effect in self.each
-        )
+        return tuple((_places(effect.dofs, self.dofs), _places(effect.actuators, self.inputs)) for effect in self.each)
 
 
-def _full(value: Array, shape: Array) -> Array:
-    """A law's result as an array [..., J]."""
-    return value + 0.0 * shape
+def _places(indices: tuple[int, ...], size: int) -> np.ndarray | None:
+    """A matrix [J, size] with a 1 in each row; None where it would be the identity."""
+    return None if indices == tuple(range(size)) else np.eye(size)[list(indices)]
+
+
+def _spread(value: Array, shape: Array, places: np.ndarray | None) -> Array:
+    """Put a law's result, a number or [..., 1 or J], into its places [J, n], None if each is in its own."""
+    if isinstance(value, float) and value == 0.0:
+        return 0.0
+    whole = value if np.shape(value) == shape.shape else value + 0.0 * shape
+    return whole if places is None else whole @ places
+
+
+def _clipped(xp: Any, commands: Array, effect: Effect) -> Array:
+    """The commands of the actuators that an effect replaces, within their range."""
+    if not effect.actuators:
+        return 0.0
+    own = commands[..., list(effect.actuators)]
+    lower, upper = np.array(effect.command_range)
+    return xp.clip(own, lower, upper) if np.isfinite([lower, upper]).any() else own
 
 
 # The section `effects` of a scenario's YAML file.
@@ -268,7 +302,7 @@ def parse_effects(
 
 @dataclass(frozen=True)
 class _Known:
-    """What arguments may name; `settings` grows as they do."""
+    """Names that arguments may refer to; `settings` grows as they do."""
 
     parameters: tuple[str, ...]
     per_episode: tuple[str, ...]
@@ -413,7 +447,7 @@ class _Probe:
         arrays = rng.uniform(-1.0, 1.0, (5, batch, joints))
         watched = _Watched(*arrays.copy(), step_s=0.001)
         params, settings = (np.tile(each, (batch, 1)) for each in (self._params, self._settings))
-        values = self.effect.values(np, params, settings)
+        values = self.effect.completed(np, self.effect.values(np, params), params, settings)
         with np.errstate(all="ignore"):
             made = self.effect.function(np, watched, **values)
             again = self.effect.function(np, _Watched(*arrays.copy(), step_s=0.001), **values)

@@ -112,7 +112,9 @@ def _is_limited(model: mujoco.MjModel, ids: np.ndarray) -> np.ndarray:
 
 def _is_off_origin(model: mujoco.MjModel, ids: np.ndarray) -> np.ndarray:
     """MuJoCo compiles a site in the origin of its body to one that cannot be elsewhere."""
-    return model.site_sameframe[ids] == mujoco.mjtSameFrame.mjSAMEFRAME_NONE
+    return ~np.isin(
+        model.site_sameframe[ids], (mujoco.mjtSameFrame.mjSAMEFRAME_BODY, mujoco.mjtSameFrame.mjSAMEFRAME_INERTIA)
+    )
 
 
 def _write_mass(base: mujoco.MjModel, ids: np.ndarray, values: Array) -> Changes:
@@ -246,9 +248,9 @@ MODEL_FIELDS: dict[tuple[str, str], ModelField] = {
     ("body", "x"): _columns("body_pos", 0, moves_inertia=True),
     ("body", "y"): _columns("body_pos", 1, moves_inertia=True),
     ("body", "z"): _columns("body_pos", 2, moves_inertia=True),
-    ("site", "x"): _columns("site_pos", 0, fits=_is_off_origin, needs="a site with a pos or a turn in the MJCF"),
-    ("site", "y"): _columns("site_pos", 1, fits=_is_off_origin, needs="a site with a pos or a turn in the MJCF"),
-    ("site", "z"): _columns("site_pos", 2, fits=_is_off_origin, needs="a site with a pos or a turn in the MJCF"),
+    ("site", "x"): _columns("site_pos", 0, fits=_is_off_origin, needs="a site with a pos in the MJCF"),
+    ("site", "y"): _columns("site_pos", 1, fits=_is_off_origin, needs="a site with a pos in the MJCF"),
+    ("site", "z"): _columns("site_pos", 2, fits=_is_off_origin, needs="a site with a pos in the MJCF"),
 }
 """(Kind of element, name of the field in YAML) -> the field."""
 

@@ -26,13 +26,16 @@ class EffectBatch:
         self, scenario: Scenario, models: Sequence[mujoco.MjModel], params: np.ndarray, threads: int = 2
     ) -> None:
         self._scenario, self._effects, self._params = scenario, effects_of(scenario), params
-        self._laws = self._effects.laws
+        self._arguments = self._effects.arguments(np, params)
         self._batch = batch = Batch(models[0], len(models), threads)
         self._step_s = models[0].opt.timestep
         self._substeps = round(scenario.control_dt_s / self._step_s)
         self._write_models(models)
         self._damping, self._friction = batch.expand("dof_damping"), batch.expand("dof_frictionloss")
         self._own_damping, self._own_friction = self._damping.copy(), self._friction.copy()
+        # Looked up once: a step takes microseconds.
+        self._qpos, self._qvel, self._act = batch.bind("qpos"), batch.bind("qvel"), batch.bind("act")
+        self._ctrl, self._force = batch.bind("ctrl"), batch.bind("qfrc_applied")
         self._bias = batch.bind("qfrc_bias") if self._effects.reads_load else np.zeros((len(models), models[0].nv))
         self._sensors = batch.bind("sensordata") if models[0].nsensordata else np.zeros((len(models), 0))
 
@@ -46,13 +49,13 @@ class EffectBatch:
         ended = np.full(len(states), controls.shape[1])
         self._place(states)
         warned, every = batch.warning.copy(), self._effects.load_steps(self._step_s)
-        load = np.zeros_like(batch.qvel)
+        load = np.zeros_like(self._qvel)
         for step in range(controls.shape[1]):
             if step % self._substeps % every == 0:
                 load = self._load()
             self._apply(controls[:, step], load)
             batch.step()
-            after[:, step] = np.concatenate([batch.qpos, batch.qvel, batch.act], axis=1)
+            after[:, step] = np.concatenate([self._qpos, self._qvel, self._act], axis=1)
             if not np.array_equal(warned, batch.warning):
                 ended[np.any(warned != batch.warning, axis=1) & (ended > step)] = step
                 warned = batch.warning.copy()
@@ -79,12 +82,11 @@ class EffectBatch:
         return -self._bias
 
     def _apply(self, controls: np.ndarray, load: np.ndarray) -> None:
-        batch = self._batch
         with np.errstate(all="ignore"):  # what blows up is ended by MuJoCo's own check
             made = self._effects.forces(
-                np, self._laws, self._params, controls, batch.qpos, batch.qvel, load, self._step_s
+                np, self._arguments, self._params, controls, self._qpos, self._qvel, load, self._step_s
             )
-        batch.ctrl[:], batch.qfrc_applied[:] = made.ctrl, made.torque
+        self._ctrl[:], self._force[:] = made.ctrl, made.torque
         self._damping[:] = self._own_damping + made.damping
         self._friction[:] = self._own_friction + made.dry_friction
 
@@ -121,7 +123,7 @@ class EffectStepper:
 
     def __init__(self, scenario: Scenario, model: mujoco.MjModel, params: np.ndarray) -> None:
         self._scenario, self._effects, self._model, self._params = scenario, effects_of(scenario), model, params
-        self._laws = self._effects.laws
+        self._arguments = self._effects.arguments(np, params)
         self._damping, self._friction = model.dof_damping.copy(), model.dof_frictionloss.copy()
 
     def control_step(self, data: mujoco.MjData, controls: np.ndarray) -> None:
@@ -147,7 +149,7 @@ class EffectStepper:
 
     def _apply(self, data: mujoco.MjData, control: np.ndarray, load: np.ndarray) -> None:
         made: Applied = self._effects.forces(
-            np, self._laws, self._params, control, data.qpos, data.qvel, load, self._model.opt.timestep
+            np, self._arguments, self._params, control, data.qpos, data.qvel, load, self._model.opt.timestep
         )
         data.ctrl[:], data.qfrc_applied[:] = made.ctrl, made.torque
         self._model.dof_damping[:] = self._damping + made.damping

@@ -31,12 +31,14 @@ SCENE = """
         <geom name="box" class="heavy" type="box" size="0.05 0.06 0.07" pos="0.01 0.005 0.002" contype="0"/>
         <geom name="corner" type="sphere" size="0.01" pos="0.05 0.055 -0.062"/></body>
     </frame>
-    <body name="arm" pos="1 0 1" euler="0 30 0"><joint name="hinge" axis="0 1 0"/>
+    <body name="arm" pos="1 0.5 1" euler="0 30 0"><joint name="hinge" axis="0 1 0" stiffness="0.4" springref="10"
+      range="-80 70"/><site name="tip" pos="0.1 0.2 0.3"/>
       <geom name="rod" type="capsule" fromto="0 0 0 0.3 0.01 0.02" size="0.02"/></body>
   </worldbody>
   <contact><pair name="floor_corner" geom1="floor" geom2="corner" condim="6" friction="0.5 0.5 0.01 0.001 0.001"/>
   </contact>
-  <actuator><position name="servo" joint="hinge" kp="3" dampratio="0.5" ctrlrange="-90 90"/></actuator>
+  <actuator><position name="servo" joint="hinge" kp="3" dampratio="0.5" ctrlrange="-90 90" timeconst="0.1"
+    forcerange="-5 5"/></actuator>
 </mujoco>
 """
 """Inertia from geoms, degrees, frames and defaults: all that saving could lose."""
@@ -47,6 +49,7 @@ NAMES = {
     "joint": "hinge",
     "option": "gravity",
     "actuator": "servo",
+    "site": "tip",
 }
 
 

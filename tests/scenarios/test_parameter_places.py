@@ -16,19 +16,21 @@ MJCF = """
   <option density="1.2" viscosity="0.00002" wind="1 2 3"/>
   <worldbody>
     <geom name="floor" type="plane" size="1 1 0.1"/>
-    <body name="block" pos="0 0 1">
+    <body name="block" pos="0.1 0.2 1">
       <freejoint name="free"/>
       <inertial pos="0.001 0.002 0.003" mass="0.5" diaginertia="0.002 0.0015 0.001"/>
       <geom name="ball" type="sphere" size="0.01" pos="0.04 -0.04 0.03"/>
       <geom name="box" type="box" size="0.05 0.04 0.03"/>
     </body>
     <body name="arm" pos="1 0 1">
-      <joint name="hinge" axis="0 1 0" damping="0.1" armature="0.01" frictionloss="0.2"/>
+      <joint name="hinge" axis="0 1 0" damping="0.1" armature="0.01" frictionloss="0.2" stiffness="3"
+        springref="0.3" range="-1 1.5"/><site name="tip" pos="0.1 0.2 0.3"/>
       <inertial pos="0 0 -0.2" mass="1" diaginertia="0.01 0.01 0.001"/>
     </body>
   </worldbody>
   <contact><pair name="touch" geom1="floor" geom2="ball" condim="6"/></contact>
-  <actuator><position name="servo" joint="hinge" kp="10" kv="1" timeconst="0.1"/></actuator>
+  <actuator><position name="servo" joint="hinge" kp="10" kv="1" timeconst="0.1"
+    forcerange="-4 4"/></actuator>
 </mujoco>
 """
 ELEMENTS = {
@@ -38,6 +40,7 @@ ELEMENTS = {
     "joint": "hinge",
     "actuator": "servo",
     "option": "gravity",
+    "site": "tip",
 }
 
 
@@ -126,3 +129,60 @@ def test_every_place_is_documented():
     text = (Path(__file__).parents[2] / "docs" / "scenarios.md").read_text()
     for element, field in MODEL_FIELDS:
         assert f"| `{element}` | `{field}` |" in text, f"docs/scenarios.md says nothing of {field} of {element}"
+
+
+@pytest.mark.parametrize(
+    ("element", "field", "needs"),
+    [
+        ("actuator", "position_gain", "a <position> servo"),
+        ("actuator", "velocity_gain", "a servo"),
+        ("actuator", "time_constant", "an actuator with a filter"),
+        ("actuator", "force_limit", "an actuator with a forcerange"),
+        ("joint", "stiffness", "a hinge or slide with a stiffness"),
+        ("joint", "range_upper", "a hinge or slide with a range"),
+        ("site", "x", "a site with a pos"),
+    ],
+)
+def test_a_field_that_its_element_does_not_have_is_refused(element, field, needs):
+    plain = mujoco.MjModel.from_xml_string(
+        """<mujoco><worldbody><body><joint name="hinge"/><site name="tip"/><geom size="0.1"/></body></worldbody>
+        <actuator><motor name="servo" joint="hinge"/></actuator></mujoco>"""
+    )
+    with pytest.raises(ScenarioError, match=f"got {field} of {element} '.*'; expected it of {needs}"):
+        bind(plain, 0, "set", {element: ELEMENTS[element], "field": field}, "here")
+
+
+@pytest.mark.slow
+def test_c_and_mjx_write_the_further_fields_alike():
+    import rsr
+    from rsr.simulators import MujocoSimulator
+    from rsr.simulators.mjx import MjxSimulator
+
+    scene = """<mujoco><option timestep="0.002"/><worldbody>
+    <body name="upper" pos="0 0 1"><joint name="a" axis="0 1 0" stiffness="3" springref="20" armature="0.01"/>
+    <geom type="capsule" fromto="0 0 0 0.3 0 0" size="0.02" contype="0" conaffinity="0"/>
+    <body name="lower" pos="0.3 0.01 0.02"><joint name="b" axis="0 1 0" range="-20 20" armature="0.01"/>
+    <geom type="capsule" fromto="0 0 0 0.2 0 0" size="0.02" contype="0" conaffinity="0"/></body></body></worldbody>
+    <actuator><motor name="m" joint="a" gear="2"/><position name="p" joint="b" kp="30" forcerange="-2 2"/></actuator>
+    </mujoco>"""
+    fields = ("actuator.gear m", "actuator.force_limit p", "joint.stiffness a", "joint.spring_reference a")
+    fields += ("joint.range_upper b", "body.x lower", "body.z lower")
+    scenario = rsr.Scenario.from_mjcf(
+        mujoco.MjSpec.from_string(scene),
+        dt=0.01,
+        measured={"q": rsr.joints("a", "b", noise=0.001)},
+        command={"u": rsr.actuators("m", "p")},
+        tune={each.replace(".", "_").replace(" ", "_"): rsr.scale(*each.split()) for each in fields},
+    )
+    rng = np.random.default_rng(0)
+    states, commands = np.zeros((4, scenario.state_size)), rng.uniform(-1, 1, (4, 30, 2))
+    values = rng.uniform(0.7, 1.3, len(scenario.space))
+    with MujocoSimulator(scenario, threads=1) as simulator:
+        expected = simulator.rollout(states, commands, values)
+        got, slopes = MjxSimulator(scenario, threads=1).sensitivities(states, commands, values)
+        assert np.abs(got - expected).max() < 1e-8
+        for index in range(len(values)):
+            moved = np.where(np.arange(len(values)) == index, 1e-5, 0.0)
+            up, down = (simulator.rollout(states, commands, values * np.exp(sign * moved)) for sign in (1, -1))
+            differences = (up - down) / 2e-5
+            assert np.abs(slopes[..., index] - differences).max() < 1e-3 * np.abs(differences).max(), fields[index]

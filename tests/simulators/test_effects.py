@@ -14,6 +14,9 @@ import pytest
 import rsr
 from rsr.environments import World
 from rsr.errors import ScenarioError
+from rsr.progress import ignore
+from rsr.realities.reality import CollectionPlan
+from rsr.realities.stand_in import StandIn
 from rsr.scenarios.effect_laws import LAWS, JointMotion
 from rsr.simulators import MujocoSimulator
 from rsr.simulators.mjx import MjxSimulator  # sets JAX to 64 bits
@@ -186,6 +189,21 @@ def test_world_and_environment_and_simulator_move_alike(tmp_path):
         environment._commands[:] = command
         environment._advance(environment._weights @ environment._commands)
     np.testing.assert_allclose(environment.states[0], expected[:4], atol=1e-12)
+
+
+def test_a_stand_in_records_the_settings_that_it_was_given(tmp_path):
+    (tmp_path / "task.py").write_text(TASK)
+    scenario = made(tmp_path, SERVO + GEARBOX)
+
+    class Holding:
+        def act(self, observation):
+            return np.full((len(observation), 2), 0.5)
+
+    plan = CollectionPlan(session="one", episodes=2, seed=3, policy_sha256=None)
+    session = StandIn(scenario, seed=5).collect(Holding(), plan, ignore)
+    episode = session.episodes[0]
+    np.testing.assert_array_equal(episode["firmware"], np.tile([2.0, 1.0], (len(episode), 1)))
+    assert np.abs(episode["q"][-1] - episode["q"][0]).max() > 0.05
 
 
 TASK = """

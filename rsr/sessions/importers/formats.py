@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from rsr.errors import RsrError, SessionError, chosen
-from rsr.sessions.importers import hdf5, lerobot, mcap_files, npz, pace, rosbag2, rsr_text, sage, table
+from rsr.sessions.importers import bam, hdf5, lerobot, mcap_files, npz, pace, rosbag2, rsr_text, sage, table
 from rsr.sessions.importers.recording import Format, Recording, unreadable
 
 FORMATS: dict[str, Format] = {
@@ -22,6 +22,7 @@ FORMATS: dict[str, Format] = {
         sage.FORMAT,
         rsr_text.FORMAT,
         pace.FORMAT,
+        bam.FORMAT,
         table.PARQUET,
         table.CSV,
     )

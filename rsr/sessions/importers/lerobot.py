@@ -116,6 +116,8 @@ def _features(path: Path, info: dict[str, Any]) -> tuple[_Feature, ...]:
         names = described.get("names")
         if isinstance(names, dict):
             names = next((value for value in names.values() if isinstance(value, list)), None)
+        if isinstance(names, list) and len(names) == 1 and isinstance(names[0], list):
+            names = names[0]  # some recorders write the list in a list
         given = tuple(map(str, names)) if isinstance(names, list) else ()
         named = len(set(given)) == len(given) == int(shape[0])
         columns = given if named else tuple(str(index) for index in range(int(shape[0])))

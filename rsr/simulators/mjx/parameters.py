@@ -46,7 +46,6 @@ class Injector:
             raise _lacks("tendons together with a tunable mass, inertia or armature", scenario.name)
         self._turning = turning_bodies(self._base, scenario.bindings)
         self._sensor_columns = _differentiable_sensors(scenario)
-        self._laws = scenario.effects.laws if scenario.effects else ()
         template, self.data = _put(_converging(_with_all_rows(scenario)), scenario.name)
         # The rows of dry friction are made; how much of it there is say the MJCF, parameters and effects.
         self._template = template.replace(dof_frictionloss=jnp.asarray(self._base.dof_frictionloss))
@@ -73,7 +72,9 @@ class Injector:
         effects = self.scenario.effects
         if effects is None:
             return model, data.replace(ctrl=control[: self._base.nu])
-        made = effects.forces(jnp, self._laws, values, control, data.qpos, data.qvel, load, self._base.opt.timestep)
+        made = effects.forces(
+            jnp, effects.arguments(jnp, values), values, control, data.qpos, data.qvel, load, self._base.opt.timestep
+        )
         resisted = model.replace(
             dof_damping=model.dof_damping + made.damping, dof_frictionloss=model.dof_frictionloss + made.dry_friction
         )
