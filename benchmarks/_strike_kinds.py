@@ -102,9 +102,9 @@ def accuracy(shape: Shape, model: BaseModel | Adapted, held_out: RecordedStrikes
 def kinds_summary(rows: list[Row], shapes: tuple[str, ...]) -> dict[str, Figure]:
     """Figures by kind, shape, material and surface; intervals are 95 %, by resampling stand-ins."""
     figures: dict[str, Figure] = {}
-    names = [key for key in rows[0] if key.startswith("accuracy_")]
     for kind in (*FAMILIES, *KINDS):
         own = [row for row in rows if row["kind"] == kind]
+        names = [key for key in own[0] if key.startswith("accuracy_")]
         for shape in shapes:
             there = [row for row in own if row["shape"] == shape]
             figures |= {f"{name}_{kind}_{shape}": float(np.mean(column(there, name))) for name in names if there}
