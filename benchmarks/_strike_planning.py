@@ -27,11 +27,11 @@ def planned_on(shape: Shape, surrogate: Surrogate, seed: int, targets: int) -> d
     """Plan with both simulators and carry the plans out on one stand-in; means over its targets."""
     stand_in = StrikeStandIn(shape, seed)
     recorded = stand_in.record(FITTED + targets)
-    hybrid, mujoco, _ = simulators(shape, surrogate, recorded.take(slice(0, FITTED)), seed)
+    planners = planners_of(shape, surrogate, recorded.take(slice(0, FITTED)), seed)
     rows = []
     for number in range(targets):
         target = recorded.rest[FITTED + number]
-        for name, rollouts in (("hybrid", hybrid), ("mujoco", mujoco)):
+        for name, rollouts in planners.items():
             start_s = time.perf_counter()
             found = plan(shape, rollouts, target, seed=number)
             took_s = time.perf_counter() - start_s
@@ -40,8 +40,25 @@ def planned_on(shape: Shape, surrogate: Surrogate, seed: int, targets: int) -> d
     columns = ("position_m", "orientation_rad", "seconds", "cost")
     return {
         f"{column}_{name}": float(np.mean([row[place] for row in rows if row[0] == name]))
-        for name in ("hybrid", "mujoco")
+        for name in planners
         for place, column in enumerate(columns, start=1)
+    }
+
+
+def planners_of(shape: Shape, surrogate: Surrogate, few: RecordedStrikes, seed: int) -> dict[str, Rollouts]:
+    """Hybrid, MuJoCo at its best, and MuJoCo's impact with the hybrid's own sliding model; from the same strikes."""
+    model = adapt(surrogate, few, seed)
+    collide = Collider(shape, at_once=POPULATION, threads=1)
+    params = grid_search(collide, few, mujocos_friction(shape, few), seed)
+
+    def with_our_sliding(strikes: Strikes) -> np.ndarray:
+        impacts = collide(strikes, np.tile(params, (len(strikes), 1)))
+        return np.zeros((len(strikes), 3)) if model.sliding is None else model.sliding(impacts.after)
+
+    return {
+        "hybrid": HybridStrikes(model),
+        "mujoco": FastRollout(shape, params, at_once=POPULATION, threads=1),
+        "mujoco_our_sliding": with_our_sliding,
     }
 
 
@@ -74,24 +91,22 @@ def carried_out(
 
 
 def planning_summary(name: str, rows: list[dict[str, float]]) -> dict[str, Figure]:
-    """Means over the stand-ins, and the ratio of errors with its 95 % interval by resampling stand-ins."""
+    """Means over the stand-ins, and the ratios of errors with their 95 % intervals by resampling stand-ins."""
     columns = {key: np.array([row[key] for row in rows]) for key in rows[0]}
-    mean = {key: float(values.mean()) for key, values in columns.items()}
     drawn = generator(0, "bootstrap").integers(len(rows), size=(10_000, len(rows)))
-    hybrid, mujoco = (columns[f"position_m_{simulator}"][drawn].mean(axis=1) for simulator in ("hybrid", "mujoco"))
-    low, high = np.quantile(hybrid / mujoco, [0.025, 0.975])
-    return {
-        f"plan_position_mm_{name}_hybrid": 1000 * mean["position_m_hybrid"],
-        f"plan_position_mm_{name}_mujoco": 1000 * mean["position_m_mujoco"],
-        f"plan_position_ratio_{name}": mean["position_m_hybrid"] / mean["position_m_mujoco"],
-        f"plan_position_ratio_{name}_low": float(low),
-        f"plan_position_ratio_{name}_high": float(high),
-        f"plan_orientation_rad_{name}_hybrid": mean["orientation_rad_hybrid"],
-        f"plan_orientation_rad_{name}_mujoco": mean["orientation_rad_mujoco"],
-        f"plan_cost_mm2_{name}_hybrid": 1e6 * mean["cost_hybrid"],
-        f"plan_cost_mm2_{name}_mujoco": 1e6 * mean["cost_mujoco"],
-        f"speedup_planning_{name}": mean["seconds_mujoco"] / mean["seconds_hybrid"],
-    }
+    figures: dict[str, Figure] = {}
+    units = {"position_m": ("position_mm", 1e3), "orientation_rad": ("orientation_rad", 1), "cost": ("cost_mm2", 1e6)}
+    for simulator in ("hybrid", "mujoco", "mujoco_our_sliding"):
+        for column, (unit, scale) in units.items():
+            figures[f"plan_{unit}_{name}_{simulator}"] = scale * float(columns[f"{column}_{simulator}"].mean())
+    figures[f"speedup_planning_{name}"] = float(columns["seconds_mujoco"].mean() / columns["seconds_hybrid"].mean())
+    hybrid = columns["position_m_hybrid"]
+    for ending in ("", "_our_sliding"):
+        other = columns[f"position_m_mujoco{ending}"]
+        low, high = np.quantile(hybrid[drawn].mean(axis=1) / other[drawn].mean(axis=1), [0.025, 0.975])
+        key = f"plan_position_ratio_{name}{ending}"
+        figures |= {key: float(hybrid.mean() / other.mean()), f"{key}_low": float(low), f"{key}_high": float(high)}
+    return figures
 
 
 def speed_figures(shape: Shape, surrogate: Surrogate) -> dict[str, Figure]:

@@ -71,7 +71,8 @@ def windows(shape: Shape, recorded: RecordedStrikes, params: np.ndarray) -> tupl
     states[:, 7], states[:, 14] = -FAR_M, strikes.speed_m_s
     time_s = np.arange(STEPS) * load_scenario(SCENARIO_OF[shape.name]).control_dt_s
     hit_s = FAR_M / strikes.speed_m_s[:, None]
-    braking = (time_s > hit_s) & (time_s < hit_s + 0.8 * strikes.speed_m_s[:, None] / definition.braking_m_s2)
+    # As long as stops an arm that has lost some of its speed to the block: one that creeps on would push it again.
+    braking = (time_s > hit_s) & (time_s < hit_s + 0.97 * strikes.speed_m_s[:, None] / definition.braking_m_s2)
     force_n = -definition.striker_mass_kg * definition.braking_m_s2
     return states, (force_n * braking)[..., None]
 

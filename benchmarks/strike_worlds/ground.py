@@ -110,4 +110,4 @@ def _feet(shape: Shape, centre_m: np.ndarray, rng: np.random.Generator) -> tuple
 
 def _within(outline: np.ndarray, points: np.ndarray) -> np.ndarray:
     edges, relative = np.roll(outline, -1, axis=0) - outline, points[:, None] - outline
-    return (edges[:, 0] * relative[..., 1] - edges[:, 1] * relative[..., 0] > 0).all(axis=1)
+    return np.asarray((edges[:, 0] * relative[..., 1] - edges[:, 1] * relative[..., 0] > 0).all(axis=1))

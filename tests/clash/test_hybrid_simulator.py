@@ -105,15 +105,30 @@ def test_without_a_collision_it_is_mujoco_at_a_coarse_step(simulator, scenario, 
 
 
 def test_the_step_is_as_coarse_as_the_other_contacts_allow(scenario):
-    pairs = np.array([scenario.base_model.pair("hit").id])
+    hit, ground = (scenario.base_model.pair(name).id for name in ("hit", "ground"))
 
-    def factor(damping_ratio):
-        values = scenario.space.nominal.copy()
-        values[scenario.space.names.index("ground_damping_ratio")] = damping_ratio
-        return coarsening(scenario.model(values), pairs, scenario.substeps)
+    def factor(time_s, damping_ratio):
+        model = scenario.model(scenario.space.nominal)
+        model.pair_solref[ground] = time_s, damping_ratio
+        return coarsening(model, np.array([hit]), scenario.substeps)
 
-    # 0.25 ms times eight; a ground of time constant 5 ms and ratio 0.1 oscillates within half a millisecond.
-    assert [factor(ratio) for ratio in (1.0, 0.3, 0.1)] == [8, 4, 1]
+    # 0.25 ms times eight; a contact of 5 ms and a damping ratio of 0.1 oscillates within half a millisecond.
+    assert [factor(0.005, ratio) for ratio in (1.0, 0.3, 0.1)] == [8, 4, 1]
+    assert factor(0.002, 1.0) == 2
+
+
+@pytest.mark.parametrize("damping_ratio", [0.1, 1.0, 3.0])
+def test_a_slide_ends_where_fine_steps_end_however_springy_the_table(simulator, scenario, strikes, damping_ratio):
+    params = scenario.space.nominal.copy()
+    params[scenario.space.names.index("ground_damping_ratio")] = damping_ratio
+    states = start_of(strikes)
+    states[:, 14], states[:, 8:10], states[:, :2] = 0, [0.3, 0.1], states[:, :2] + 1.0
+    actions = np.zeros((3, 60, 1))
+    path = simulator.rollout(states, actions, params)
+    with MujocoSimulator(scenario) as plain:
+        expected = plain.rollout(states, actions, params)
+    slid = np.linalg.norm(expected[:, -1, :2] - states[:, :2], axis=1)
+    assert (np.linalg.norm(path[:, -1, :2] - expected[:, -1, :2], axis=1) < 0.03 * slid).all()
 
 
 def test_a_striker_that_passes_above_the_block_strikes_nothing(crate, crate_model):

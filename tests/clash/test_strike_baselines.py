@@ -5,6 +5,7 @@ import pytest
 
 from benchmarks.baselines.strikes.finetuning import finetune, finetune_gated
 from benchmarks.baselines.strikes.methods import METHODS, MethodInputs
+from benchmarks.baselines.strikes.mujoco import ExpertRollout, PlainRollout
 from benchmarks.baselines.strikes.paper import distil_as_paper, load_paper_surrogate, save_paper_surrogate
 from rsr.learned.clash import accuracy, adapt, load_pairs
 from rsr.realities.strikes import TUNING_SEEDS, StrikeStandIn
@@ -53,3 +54,13 @@ def test_fine_tuning_is_gated(surrogate, square):
     assert np.abs(finetune(surrogate, recorded, PARAMS).predict(strikes, PARAMS)[0] - before).max() > 1e-4
     assert np.array_equal(surrogate.predict(strikes, PARAMS)[0], before)
     assert (steps == 0) == np.array_equal(tuned.predict(strikes, PARAMS)[0], before)
+
+
+def test_an_experts_loop_ends_where_fine_steps_all_the_way_end(square):
+    strikes = sample_strikes(square, 4, np.random.default_rng(8))
+    expected = PlainRollout(square, PARAMS)(strikes)
+    for coarse_step_s in (0.002, 0.004):
+        rests = ExpertRollout(square, PARAMS, coarse_step_s)(strikes)
+        apart = np.linalg.norm((rests - expected)[:, :2], axis=1)
+        # When within a step the two meet moves speeds by a percent or two, and slides by twice that.
+        assert (apart < 0.003 + 0.05 * np.linalg.norm(expected[:, :2], axis=1)).all()

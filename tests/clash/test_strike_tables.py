@@ -122,3 +122,16 @@ def test_missing_columns_words_and_files(table, square, tmp_path):
         read_strikes(table(pre_vx=lambda table: np.array(["fast"] * 12)), square)
     with pytest.raises(SessionError, match="Correct the path"):
         read_strikes(tmp_path / "nothing.csv", square)
+
+
+def test_a_table_with_turnings_mirrored_is_refused_and_one_with_glitches_is_not(table, square):
+    message = "rows .* in which the block turns against the push at its impact point"
+    with pytest.raises(SessionError, match=message):
+        read_strikes(table(post_wz=lambda columns: -columns["post_wz"]), square)
+    with pytest.raises(SessionError, match=message):  # the points in a frame whose x axis runs the other way
+        read_strikes(table(point_x=lambda columns: -columns["point_x"]), square)
+
+    def glitched(columns):
+        return np.where(np.arange(12) < 3, -columns["post_wz"], columns["post_wz"])
+
+    assert len(read_strikes(table(post_wz=glitched), square)) == 12

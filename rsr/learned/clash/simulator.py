@@ -68,7 +68,7 @@ class HybridSimulator:
         check_same_block(scenario, self._planar.shape, model.shape)
         self.scenario = scenario
         self._adapted, self._meetings = model, Meetings(scenario, self._planar.shape)
-        self._apart, self._pairs = _apart(scenario), _pairs(scenario)
+        self._apart, self._pairs, self._resting = _apart(scenario), _pairs(scenario), _resting(scenario)
         self._pool = mujoco_rollout.Rollout(nthread=threads)
         self._data = [mujoco.MjData(self._apart.base_model) for _ in range(max(1, threads))]
         self.collisions: tuple[SimulatedImpact, ...] = ()
@@ -106,7 +106,9 @@ class HybridSimulator:
         # overlaps from the margin on, so that the contact acts all the same.
         free.pair_solimp[self._pairs, :2], free.pair_solref[self._pairs] = 0.0, -_NOTHING
         coarse = copy.copy(free)
-        coarse.opt.timestep *= coarsening(free, self._pairs, self.scenario.substeps)
+        # The block lies on its table: how springy that is, a slide hardly feels, and it would ask for the fine step.
+        coarse.pair_solref[self._resting, 1] = np.maximum(coarse.pair_solref[self._resting, 1], 1.0)
+        coarse.opt.timestep *= coarsening(coarse, self._pairs, self.scenario.substeps)
         return _Models(coarse, free, self.scenario.model(values))
 
     def _delay(self, values: np.ndarray) -> np.ndarray:
@@ -371,6 +373,14 @@ def _pairs(scenario: Scenario) -> np.ndarray:
     return np.flatnonzero(
         (np.sort(np.column_stack([model.pair_geom1, model.pair_geom2]), axis=1) == wanted).all(axis=1)
     )
+
+
+def _resting(scenario: Scenario) -> np.ndarray:
+    """Places of the struck geom's other pairs, with what it lies on; those with a time constant and damping ratio."""
+    model = scenario.base_model
+    struck = model.geom(declared_collision(scenario).struck).id
+    touches = (model.pair_geom1 == struck) | (model.pair_geom2 == struck)
+    return np.setdiff1d(np.flatnonzero(touches & (model.pair_solref > 0).all(axis=1)), _pairs(scenario))
 
 
 def check_same_block(scenario: Scenario, declared: Shape, known: Shape) -> None:

@@ -39,6 +39,7 @@ _STEEPEST_RAD = np.radians(60)  # steeper, the nose slides along the face rather
 _FASTEST_AFTER = 3.0  # times as fast as the striker; a light block leaves at 1 + e, at most twice
 _FASTEST_SPIN = 12.0
 _SAME_SHARE = 1e-6
+_CLEAR_LEVER, _CLEAR_ROWS, _AGREEING = 0.15, 4, 0.3
 
 
 def read_strikes(path: Path, shape: Shape, fewest: int = FEWEST) -> RecordedStrikes:
@@ -48,6 +49,7 @@ def read_strikes(path: Path, shape: Shape, fewest: int = FEWEST) -> RecordedStri
     recorded = _strikes(path, columns)
     _refuse_units(path, recorded, shape)
     _refuse_other_object(path, recorded, shape)
+    _refuse_mirrored(path, recorded, shape)
     _refuse_few(path, columns, fewest)
     return recorded
 
@@ -185,6 +187,21 @@ def _refuse_other_object(path: Path, recorded: RecordedStrikes, shape: Shape) ->
     if backward.mean() > 0.2:
         found = f"{_rows(np.flatnonzero(backward))} in which the block comes towards what struck it"
         raise _wrong(path, found, "blocks that are driven away", "Are pre_ and post_ swapped, or in different frames?")
+
+
+def _refuse_mirrored(path: Path, recorded: RecordedStrikes, shape: Shape) -> None:
+    """Refuse turnings against the moment of the impulse at the impact point: one axis or one sign is turned about."""
+    strikes, after = recorded.strikes, recorded.after
+    # m (r x v) = I w of an impulse at r, whatever the law of contact; in shares of the striking speed.
+    lever = strikes.point_m[:, 0] * after[:, 1] - strikes.point_m[:, 1] * after[:, 0]
+    clear = np.abs(lever) > _CLEAR_LEVER * shape.gyration_m * strikes.speed_m_s
+    agreeing = np.sign(lever) == np.sign(after[:, 2])
+    if clear.sum() >= _CLEAR_ROWS and agreeing[clear].mean() < _AGREEING:
+        found = (
+            f"{_rows(np.flatnonzero(clear & ~agreeing))} in which the block turns against the push at its impact point"
+        )
+        next_step = "Turn the sign of post_wz and rest_yaw about, or that of one axis: is the frame z up, right-handed?"
+        raise _wrong(path, found, "turnings by the moment of the impulse, point times velocity", next_step)
 
 
 def _refuse_few(path: Path, columns: dict[str, np.ndarray], fewest: int) -> None:
