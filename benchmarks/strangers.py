@@ -26,12 +26,10 @@ cube, pendulum: those of `real_recordings.py`.
     cube_N_position_percent, cube_N_rotation_deg    `toss_N_...` there, start `free_flight`: percent of the cube's side
     pendulum_worst_rad                              the worst of its `pendulum_RUNS_joint_rmse_rad`
 
-sessions: three sessions of an unchanged push_cube stand-in and a fourth with 1.4 times the friction, from five seeds.
+sessions: three sessions of an unchanged push_cube stand-in, from five seeds.
 
     width_ratio_after_3_sessions                    mean standard deviation after three sessions over that after one
     sessions_lost_identified                        parameters that were *identified* and no longer are, a session later
-    sessions_false_alarms                           of `sessions_unchanged`, those in which a change was noticed
-    sessions_changes_noticed                        of `sessions_changed`, those in which that of the friction was
 
 misspecified: fits to 30 stand-ins, whose physics no parameter expresses; their truth is what they hide.
 

@@ -11,17 +11,7 @@ May import sessions, scenarios and simulators; knows nothing of policies or real
     save_calibration(calibration, folder)
 """
 
-from rsr.calibration.calibrator import (
-    Calibration,
-    Calibrator,
-    Estimate,
-    Evidence,
-    Knowledge,
-    Prior,
-    Replays,
-    Status,
-    Verdict,
-)
+from rsr.calibration.calibrator import Calibration, Calibrator, Estimate, Evidence, Prior, Replays, Status, Verdict
 from rsr.calibration.fitting import Effort
 from rsr.calibration.methods import METHODS, calibrator
 from rsr.calibration.priors import draw_parameters, next_prior, start_calibration, start_prior
@@ -37,7 +27,6 @@ __all__ = [
     "Effort",
     "Estimate",
     "Evidence",
-    "Knowledge",
     "Prior",
     "Replays",
     "Status",

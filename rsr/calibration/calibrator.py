@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 import numpy as np
@@ -18,55 +18,16 @@ Status = Literal["converged", "budget spent", "no improvement"]
 `no improvement`: the prior explained the held-out episodes better and was kept; see `Calibration.rejected`."""
 
 
-Structure = Mapping[str, str | int | float]
-"""Choices of the MJCF that a calibration made, such as {"cone": "elliptic"}; see `rsr.scenarios.structure`."""
-
-
-@dataclass(frozen=True)
-class Knowledge:
-    """What all sessions so far say together, the scenario's prior included; in unconstrained coordinates.
-
-    The loss of earlier sessions is quadratic about their estimate, with `precision`. What it says of the estimate's
-    error does not follow from it: `scatter` is the covariance of the loss's gradient (the middle of the sandwich).
-
-    Args:
-        precision, scatter: [P, P].
-        bias: [P], by how much errors that all sessions share may have moved the estimate.
-        episodes: how many it rests on.
-    """
-
-    precision: np.ndarray
-    scatter: np.ndarray
-    bias: np.ndarray
-    episodes: int
-
-
 @dataclass(frozen=True)
 class Prior:
     """A Gaussian prior in unconstrained coordinates.
 
     Args:
         mean, std: [P].
-        knowledge: of earlier sessions, about `mean`; `std` is then the scenario's own. Counted once the new session
-            is found to agree with it.
-        structure: that the knowledge belongs to.
     """
 
     mean: np.ndarray
     std: np.ndarray
-    knowledge: Knowledge | None = None
-    structure: Structure = field(default_factory=dict)
-
-    @property
-    def precision(self) -> np.ndarray:
-        """[P, P], in units of `std`."""
-        return (
-            np.eye(len(self.std)) if self.knowledge is None else self.knowledge.precision * np.outer(self.std, self.std)
-        )
-
-    def alone(self) -> Prior:
-        """The same mean, without what earlier sessions say."""
-        return replace(self, knowledge=None)
 
 
 @dataclass(frozen=True)
@@ -147,8 +108,6 @@ class Checks:
         bootstrap: parameter -> standard deviation of the refits to resampled episodes, over that of the covariance
             before it was widened to them.
         horizon: parameter -> how far the estimate moves if windows are half as long, in its standard deviations.
-        changed: parameter -> how far this session's own estimate lies from that of earlier sessions, in standard
-            deviations of the difference, where that is too far for chance.
         doubts: parameter -> why it is not called *identified* though its interval is narrow enough.
         windows: how many, how long and from which rows the parameters were fitted on.
         model_error: how wrong the model still is where it fits best, in words; see `Calibration.misfits`.
@@ -159,10 +118,13 @@ class Checks:
     parity: str = ""
     bootstrap: Mapping[str, float] = field(default_factory=dict)
     horizon: Mapping[str, float] = field(default_factory=dict)
-    changed: Mapping[str, float] = field(default_factory=dict)
     doubts: Mapping[str, str] = field(default_factory=dict)
     windows: str = ""
     model_error: str = ""
+
+
+Structure = Mapping[str, str | int | float]
+"""Choices of the MJCF that a calibration made, such as {"cone": "elliptic"}; see `rsr.scenarios.structure`."""
 
 
 @dataclass(frozen=True)
@@ -172,7 +134,6 @@ class Calibration:
     Args:
         covariance: [P, P] of the estimate, in unconstrained coordinates.
         trace: one row per optimiser generation: (simulated steps so far, best loss).
-        knowledge: of this session and those before it, of methods that let sessions add up.
         samples: [N, P] of the posterior in unconstrained coordinates, of methods that draw them; where there are none,
             the Gaussian of the estimate and `covariance` stands for it.
         misfits: channel -> how wrong the model is that fits best.
@@ -197,7 +158,6 @@ class Calibration:
     structure: Structure = field(default_factory=dict)
     structure_losses: Mapping[str, float] = field(default_factory=dict)
     samples: np.ndarray | None = None
-    knowledge: Knowledge | None = None
 
     def vector(self) -> np.ndarray:
         """[P] in physical units, order of the scenario's parameter space."""

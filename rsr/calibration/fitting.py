@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from rsr.calibration.calibrator import Calibration, Checks, Knowledge, Misfit, Prior, Status
-from rsr.calibration.checks.change import change_warnings, changed_parameters
+from rsr.calibration.calibrator import Calibration, Checks, Misfit, Prior, Status
 from rsr.calibration.checks.expressiveness import described, expressed, misfits
 from rsr.calibration.checks.fit_checks import FittedProblem, check
 from rsr.calibration.checks.survival import doubt_warnings
@@ -26,7 +25,6 @@ from rsr.calibration.search.refine import Linearisation, linearise, refine
 from rsr.calibration.search.second import SAID, checked_end
 from rsr.calibration.uncertainty import identifiability
 from rsr.calibration.uncertainty.identifiability import Posterior
-from rsr.calibration.uncertainty.knowledge import without
 from rsr.errors import CalibrationError
 from rsr.progress import Advance, ignore, part_of
 from rsr.randomness import derive_seed, generator
@@ -116,8 +114,6 @@ class WindowCalibrator:
         windows = self._windows(scenario, chosen, seed)
         with MujocoSimulator(scenario, self.effort.threads) as simulator:
             unseen = HeldOut(scenario, simulator, episodes, fitted, held_out, self.effort.gap_horizon_steps)
-            if prior.structure != selection.chosen:  # parameters of another model mean something else
-                prior = prior.alone()
             loss = with_biases(Loss(scenario, simulator, windows, prior))
             outcome = self._fitted(loss, unseen, seed, advance) if len(windows) else _without_information(loss, unseen)
         advance(1.0, outcome.status)
@@ -152,20 +148,10 @@ class WindowCalibrator:
         return words(loss.scenario, loss.windows, reason)
 
     def _fitted(self, loss: Loss, held_out: HeldOut, seed: int, advance: Advance) -> _Outcome:
-        """Search, average contact-induced roughness, and keep the result if it predicts unseen episodes better.
-
-        Earlier sessions take no part in the search: whether they are of the same robot is tested by its end.
-        """
-        prior, loss = loss.prior, replace(loss, prior=loss.prior.alone())
+        """Search, average contact-induced roughness, and keep the result if it predicts unseen episodes better."""
         loss, found = self._searched(loss, seed, part_of(advance, 0.0, _SEARCHED))
         fitted_seed, seed = seed, derive_seed(seed, "refine")
         point, slope, status = _refined(loss, found, seed, part_of(advance, _SEARCHED, _REFINED))
-        remarks, changed = [found.remark] if found.remark else [], {}
-        if prior.knowledge is not None:
-            changed, said = _changed(loss, prior.knowledge, held_out, point, slope)
-            remarks += said
-            loss = replace(loss, prior=prior)
-            loss, point, slope = _together(loss, point, slope, changed, seed)
         # The estimate itself stays the one that predicts best from measured states; only its posterior is marginalised.
         marginal = marginalise_initial_states(loss, point, seed, part_of(advance, _REFINED, _MARGINALISED))
         exact = found.sensitivity == "mjx"
@@ -174,7 +160,7 @@ class WindowCalibrator:
         episodes = [held_out.episodes[index] for index in held_out.fitted]
         misfit = misfits(reweighted(loss, point), episodes, point)
         accepted = self._accepted(loss, held_out, point, fitted_seed)
-        rejected = {}
+        remarks, rejected = [found.remark] if found.remark else [], {}
         if not accepted.better:
             status, rejected = "no improvement", loss.scenario.space.mapping(loss.values(point))
             remarks.append(accepted.reason(rejected))
@@ -192,9 +178,7 @@ class WindowCalibrator:
             after=accepted.after if accepted.better else accepted.before,
             trace=found.trace,
             warnings=(*expressed(misfit), *remarks, *checked.warnings),
-            checks=replace(
-                checked.checks, changed=changed, windows=self._windows_in_words(loss), model_error=described(misfit)
-            ),
+            checks=replace(checked.checks, windows=self._windows_in_words(loss), model_error=described(misfit)),
             misfits=misfit,
             rejected=rejected,
             cross_validated=accepted.cross_validated,
@@ -215,9 +199,8 @@ class WindowCalibrator:
     def _accepted(self, loss: Loss, held_out: HeldOut, point: np.ndarray, seed: int) -> Acceptance:
         """Compare an estimate [P] with the prior's mean on unseen episodes; cross-validate where these are few."""
         origin = loss.values(np.zeros(len(point)))  # the prior's mean
-        adds_up = loss.prior.knowledge is not None
-        found = Acceptance(held_out, held_out.replays(origin), held_out.replays(loss.values(point)), adds_up=adds_up)
-        if adds_up or len(held_out.held_out) >= FEW:
+        found = Acceptance(held_out, held_out.replays(origin), held_out.replays(loss.values(point)))
+        if len(held_out.held_out) >= FEW:
             return found
         unseen = self._windows(loss.scenario, held_out.held_out_episodes, seed)
         if not len(unseen):
@@ -228,8 +211,10 @@ class WindowCalibrator:
         ended = self.search(other, max(1, round(SWAPPED_SHARE * self.effort.budget)), derive_seed(seed, "swap"), ignore)
         begun = np.zeros(len(point))
         # Both folds in the residuals' final scales, so that their losses add.
-        folds = [np.square(fold.misfits(np.stack([begun, end]))).sum(axis=(1, 2)) for fold, end in
-                 ((there, point), (loss, ended.point))]  # fmt: skip
+        folds = [
+            np.square(fold.misfits(np.stack([begun, end]))).sum(axis=(1, 2))
+            for fold, end in ((there, point), (loss, ended.point))
+        ]
         before, after = np.sum(folds, axis=0)
         return replace(found, cross_validated=float(after / max(before, 1e-300)))
 
@@ -244,33 +229,6 @@ def _refined(loss: Loss, found: SearchResult, seed: int, advance: Advance) -> tu
     return point, slope, found.status if ended > (1.0 - SAID) * begun else "budget spent"
 
 
-def _changed(
-    loss: Loss, earlier: Knowledge, held_out: HeldOut, point: np.ndarray, slope: Linearisation
-) -> tuple[dict[str, float], list[str]]:
-    """Find the parameters that changed since earlier sessions, and say so."""
-    before, own = loss.values(np.zeros(len(point))), loss.values(point)
-    judged = Acceptance(held_out, held_out.replays(before), held_out.replays(own))
-    changed, mapping = changed_parameters(loss, earlier, point, slope, judged), loss.scenario.space.mapping
-    return changed, change_warnings(changed, mapping(before), mapping(own))
-
-
-def _together(
-    loss: Loss, point: np.ndarray, slope: Linearisation, changed: Mapping[str, float], seed: int
-) -> tuple[Loss, np.ndarray, Linearisation]:
-    """Count earlier sessions, but for what changed: the loss of all, its minimum [P], and the slope there."""
-    space = loss.scenario.space
-    moved = np.isin(space.names, list(changed))
-    known = loss.prior.knowledge and without(loss.prior.knowledge, moved, space.prior_std)
-    loss = replace(loss, prior=replace(loss.prior, knowledge=known))
-    # Both losses as quadratics: the new session's, with a prior of precision one, is lowest at the point.
-    information = slope.precision - np.eye(len(point))
-    start = np.linalg.solve(information + loss.prior.precision, slope.precision @ point)
-    start = np.clip(start, *loss.bounds.T)
-    found, slope = refine(loss, start, derive_seed(seed, "together"), ignore)
-    begun, ended = loss(np.stack([start, found]))
-    return loss, found if ended <= begun else start, slope
-
-
 def _without_information(loss: Loss, held_out: HeldOut) -> _Outcome:
     """Return the prior, as the outcome for recordings in which nothing moves."""
     values = loss.values(np.zeros(len(loss.prior.mean)))
@@ -279,12 +237,7 @@ def _without_information(loss: Loss, held_out: HeldOut) -> _Outcome:
         f"nothing moves in the {len(held_out.fitted)} fitted episodes, so they carry no information on any parameter: "
         "record episodes in which the robot moves and touches."
     )
-    known = loss.prior.knowledge
-    prior = (
-        identifiability.prior_only(loss.scenario.space, loss.prior.std)
-        if known is None
-        else identifiability.of_knowledge(known, loss.prior.std)
-    )
+    prior = identifiability.prior_only(loss.scenario.space, loss.prior.std)
     return _Outcome(values, prior, "no improvement", replays, replays, np.zeros((0, 2)), (warning,))
 
 
@@ -309,7 +262,6 @@ def _calibration(scenario: Scenario, method: str, held_out: HeldOut, outcome: _O
         checks=outcome.checks,
         misfits=outcome.misfits,
         rejected=outcome.rejected,
-        knowledge=outcome.posterior.knowledge,
     )
 
 

@@ -12,7 +12,7 @@ from rsr.errors import CalibrationError
 from rsr.scenarios import Scenario
 
 FORGETTING = 1.5
-"""Where no sessions are kept that could be compared: yesterday's uncertainty counts this many times ..."""
+"""The robot may have changed between sessions: yesterday's uncertainty counts this many times ..."""
 FLOOR = 0.1
 """... and on top of it comes this share of the scenario's prior standard deviation."""
 
@@ -23,10 +23,7 @@ def start_prior(scenario: Scenario) -> Prior:
 
 
 def next_prior(scenario: Scenario, previous: Calibration) -> Prior:
-    """Make the prior of an iteration: what all sessions before it say, to be counted if the robot is still the same.
-
-    Of a calibration that does not keep that, the posterior, inflated, and never wider than the scenario's own prior.
-    """
+    """Make the prior of an iteration: the previous posterior, inflated, and never wider than the scenario's own."""
     if tuple(previous.estimates) != scenario.space.names:
         raise CalibrationError(
             got=f"parameters {', '.join(previous.estimates)}",
@@ -35,11 +32,9 @@ def next_prior(scenario: Scenario, previous: Calibration) -> Prior:
             next_step="Start a new workspace: the scenario's parameters have changed since.",
         )
     scenario.space.check(previous.vector())
-    widest, mean = scenario.space.prior_std, scenario.space.to_coordinates(previous.vector())
-    if previous.knowledge is not None:
-        return Prior(mean, widest, previous.knowledge, previous.structure)
+    widest = scenario.space.prior_std
     std = FORGETTING * np.sqrt(np.diag(previous.covariance)) + FLOOR * widest
-    return Prior(mean, np.minimum(widest, std))
+    return Prior(scenario.space.to_coordinates(previous.vector()), np.minimum(widest, std))
 
 
 def start_calibration(scenario: Scenario) -> Calibration:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rsr.calibration.calibrator import Calibration, Checks, Estimate, Evidence, Knowledge, Misfit, Replays
+from rsr.calibration.calibrator import Calibration, Checks, Estimate, Evidence, Misfit, Replays
 from rsr.errors import CalibrationError
 from rsr.files import DAMAGED, read_arrays, read_json, write_arrays, write_json
 from rsr.outside import advice, new_key
@@ -39,9 +39,6 @@ def save_calibration(calibration: Calibration, folder: Path) -> None:
         "structure": dict(calibration.structure),
         "structure_losses": dict(calibration.structure_losses),
     }
-    if calibration.knowledge is not None:
-        known = vars(calibration.knowledge)
-        document["knowledge"] = {name: np.asarray(each).tolist() for name, each in known.items()}
     write_json(folder / DOCUMENT, document)
     if calibration.replays is not None:
         write_arrays(folder / TRAJECTORIES, vars(calibration.replays))
@@ -104,13 +101,6 @@ def _unreadable(path: Path, error: Exception) -> CalibrationError:
     )
 
 
-def _knowledge(stored: Mapping[str, Any] | None) -> Knowledge | None:
-    if stored is None:
-        return None
-    arrays = {name: np.array(stored[name], float) for name in ("precision", "scatter", "bias")}
-    return Knowledge(**arrays, episodes=int(stored["episodes"]))
-
-
 def _calibration(document: Mapping[str, Any]) -> Calibration:
     evidence = document["evidence"]
     known = {
@@ -133,5 +123,4 @@ def _calibration(document: Mapping[str, Any]) -> Calibration:
         rejected=document.get("rejected", {}),
         structure=document.get("structure", {}),
         structure_losses=document["structure_losses"],
-        knowledge=_knowledge(document.get("knowledge")),
     )

@@ -9,8 +9,7 @@ from typing import Literal
 import numpy as np
 
 from rsr.calibration.checks.observability import NOT_OBSERVED, expected_covariance
-from rsr.calibration.uncertainty.identifiability import CORRELATED, IDENTIFIED_SHRINKAGE
-from rsr.calibration.uncertainty.knowledge import STD_INFLATION
+from rsr.calibration.uncertainty.identifiability import CORRELATED, IDENTIFIED_SHRINKAGE, STD_INFLATION
 from rsr.scenarios import Parameter, Scenario
 from rsr.sessions import Session
 from rsr.sessions.checks.findings import Finding

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from scipy.special import stdtrit
 
-from rsr.calibration import start_prior
 from rsr.calibration.checks.survival import _carried_by_one, doubt_warnings
 from rsr.calibration.checks.unknown import at_prior_where_unknown
 from rsr.calibration.search.refine import Linearisation
 from rsr.calibration.uncertainty.identifiability import (
     IDENTIFIED_SHRINKAGE,
+    PRIOR_INFLATION,
+    STD_INFLATION,
     Posterior,
     at_bound_warnings,
     correlation_warnings,
@@ -22,7 +23,6 @@ from rsr.calibration.uncertainty.identifiability import (
     verdict,
     widened,
 )
-from rsr.calibration.uncertainty.knowledge import PRIOR_INFLATION, STD_INFLATION
 from rsr.scenarios import ParameterSpace
 from tests.push_samples import push_cube
 
@@ -86,7 +86,7 @@ class Linear:
     def __init__(self, sensitivities: np.ndarray, misfits: np.ndarray, episode: np.ndarray) -> None:
         self.scenario = push_cube()
         self.windows = type("Episodes", (), {"episode": episode})
-        self.prior = start_prior(push_cube())
+        self.prior = type("Prior", (), {"std": push_cube().space.prior_std})
         self.slope = Linearisation(np.zeros(7), misfits, sensitivities)
 
     def misfits(self, points: np.ndarray) -> np.ndarray:

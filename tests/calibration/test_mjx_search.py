@@ -88,7 +88,7 @@ def test_descent_goes_down_and_stays_inside(loss: Loss):
 
 def test_evolution_is_wide_only_where_data_are_uninformative():
     informed, uninformed = np.square(
-        tempered_root(Descent(np.zeros(2), 0.0, np.diag([1e4 + 1, 1.0]), True), 100.0, np.eye(2))
+        tempered_root(Descent(np.zeros(2), 0.0, np.diag([1e4 + 1, 1.0]), True), 100.0)
     ).sum(1)
     np.testing.assert_allclose(informed, 1 / 101)
     np.testing.assert_allclose(uninformed, 1.0)

@@ -20,9 +20,8 @@ def test_iteration_one_begins_with_the_scenarios_prior():
     np.testing.assert_allclose(start_calibration(scenario).vector(), scenario.space.nominal)
 
 
-def test_results_without_knowledge_are_inflated():
-    """Those of methods that learn a simulator, and of calibrations stored before sessions added up."""
-    scenario, previous = push_cube(), replace(quick_fit("cmaes"), knowledge=None)
+def test_later_iterations_inflate_the_previous_posterior():
+    scenario, previous = push_cube(), quick_fit("cmaes")
     prior = next_prior(scenario, previous)
     np.testing.assert_allclose(scenario.space.to_values(prior.mean), previous.vector())
     before = np.sqrt(np.diag(previous.covariance))

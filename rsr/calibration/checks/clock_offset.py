@@ -18,8 +18,8 @@ from rsr.calibration.problem.loss import Loss
 from rsr.calibration.problem.windows import choose, cut, surroundings
 from rsr.calibration.search.marginalise import with_biases
 from rsr.calibration.search.refine import Linearisation
+from rsr.calibration.uncertainty.identifiability import PRIOR_INFLATION
 from rsr.calibration.uncertainty.information import information
-from rsr.calibration.uncertainty.knowledge import PRIOR_INFLATION
 from rsr.scenarios import Parameter, ParameterSpace, Scenario
 from rsr.sessions import Episode
 from rsr.simulators import MujocoSimulator
@@ -110,19 +110,17 @@ def _offset(loss: Loss, episodes: Sequence[Episode], point: np.ndarray, slope: L
     """Estimate how many rows late a channel is, together with all parameters."""
     column, misfits = _offset_column(loss, episodes, point, name)
     sensitivities = np.concatenate([slope.sensitivities, column[..., None]], axis=-1)
-    size = len(point)
-    prior = np.zeros((size + 1, size + 1))  # precision; an offset has no prior
-    prior[:size, :size] = loss.prior.precision
+    prior = np.append(np.ones(len(point)), 0.0)  # precision; an offset has no prior
     # Pseudo-inverse: where nothing moves, the offset has no information and its row is zero.
-    inverse = np.linalg.pinv(information(sensitivities) + prior)
+    inverse = np.linalg.pinv(information(sensitivities) + np.diag(prior))
     flat = sensitivities.reshape(-1, len(prior))
-    step = -inverse @ (flat.T @ misfits.ravel() + prior @ np.append(point, 0.0))
+    step = -inverse @ (flat.T @ misfits.ravel() + prior * np.append(point, 0.0))
     # Sandwich covariance H^-1 G H^-1 with G the scatter of the episodes' gradients, around the fit that includes the
     # offset: what the offset explains is no scatter.
     gradients = np.einsum("wrp,wr->wp", sensitivities, misfits + sensitivities @ step)
     episode = loss.windows.episode
     sums = np.array([gradients[episode == index].sum(axis=0) for index in np.unique(episode)])
-    scatter = sums.T @ sums * len(sums) / max(1, len(sums) - 1) + PRIOR_INFLATION**2 * prior
+    scatter = sums.T @ sums * len(sums) / max(1, len(sums) - 1) + PRIOR_INFLATION**2 * np.diag(prior)
     std, degrees = float(np.sqrt((inverse @ scatter @ inverse)[-1, -1])), max(1, len(sums) - 1)
     # Student's t: the standard deviation comes from the scatter of a few episodes.
     width = std * float(stdtrit(degrees, 0.5 + SUSPECTED / 2))

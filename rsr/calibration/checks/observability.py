@@ -10,8 +10,8 @@ from rsr.calibration.priors import start_prior
 from rsr.calibration.problem.loss import Loss
 from rsr.calibration.problem.windows import choose, cut
 from rsr.calibration.search.refine import FIRST_SPREAD, POINTS, POINTS_PER_PARAMETER
+from rsr.calibration.uncertainty.identifiability import STD_INFLATION
 from rsr.calibration.uncertainty.information import posterior_covariance, regressed_information
-from rsr.calibration.uncertainty.knowledge import STD_INFLATION
 from rsr.scenarios import Scenario
 from rsr.sessions import Episode
 from rsr.simulators import MujocoSimulator

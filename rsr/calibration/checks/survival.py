@@ -22,7 +22,6 @@ from rsr.calibration.uncertainty.identifiability import (
     Posterior,
     by_episode,
 )
-from rsr.calibration.uncertainty.knowledge import covariance_of, nothing_known
 from rsr.sessions import Episode
 
 
@@ -51,24 +50,10 @@ def doubts(
     }
     found |= _carried_by_one(loss, point, slope, posterior)
     shares = dict(zip(space.names, std_share(loss.scenario, episodes), strict=True))
-    known = _known_before(loss)
-    found |= {
-        name: "around nominal these motions say nothing of it"
-        for name in shares
-        if shares[name] > NOT_OBSERVED and name not in known
-    }
+    found |= {name: "around nominal these motions say nothing of it" for name in shares if shares[name] > NOT_OBSERVED}
     return {
         name: found[name] for name, is_narrow in zip(space.names, narrow, strict=True) if is_narrow and name in found
     }
-
-
-def _known_before(loss: Loss) -> set[str]:
-    """Parameters that earlier sessions determine: motions that say nothing of them take nothing away."""
-    space, earlier = loss.scenario.space, loss.prior.knowledge
-    if earlier is None:
-        return set()
-    left = np.sqrt(np.diag(covariance_of(earlier))) / space.prior_std
-    return {name for name, share in zip(space.names, left, strict=True) if share < NOT_OBSERVED}
 
 
 def _carried_by_one(loss: Loss, point: np.ndarray, slope: Linearisation, posterior: Posterior) -> dict[str, str]:
@@ -77,8 +62,7 @@ def _carried_by_one(loss: Loss, point: np.ndarray, slope: Linearisation, posteri
     if len(gradients) < 2:
         return dict.fromkeys(loss.scenario.space.names, "a single episode was fitted")
     units, numbers = loss.prior.std, np.unique(loss.windows.episode)
-    earlier = loss.prior.knowledge or nothing_known(loss.scenario.space.prior_std)
-    whole = shares.sum(axis=0) + earlier.precision * np.outer(units, units)
+    whole = shares.sum(axis=0) + np.diag(np.square(units / loss.scenario.space.prior_std))
     inverses = np.linalg.inv(whole - shares)
     # Without episode e the gradient at the estimate is -g_e, so a Gauss-Newton step moves it by (H - H_e)^-1 g_e.
     moved = np.abs(np.einsum("epq,eq->ep", inverses, gradients))

@@ -180,9 +180,7 @@ class Loss:
 
     def residuals(self, points: np.ndarray) -> np.ndarray:
         """[K, W * R + P], the data's robust residuals and then the prior's."""
-        # Half the square of L'x is the prior's loss x' (L L') x / 2.
-        of_prior = points if self.prior.knowledge is None else points @ np.linalg.cholesky(self.prior.precision)
-        return np.concatenate([self.misfits(points).reshape(len(points), -1), of_prior], axis=1)
+        return np.concatenate([self.misfits(points).reshape(len(points), -1), points], axis=1)
 
     def __call__(self, points: np.ndarray) -> np.ndarray:
         """Losses [K] of points [K, P]."""

@@ -63,8 +63,7 @@ def exact_linearisation(loss: Loss, point: np.ndarray) -> Linearisation:
     that the data do not determine.
     """
     misfits = loss.misfits(point[None])[0]
-    slopes = _mjx_jacobian(loss, point)[: misfits.size].reshape(*misfits.shape, len(point))
-    return Linearisation(point, misfits, slopes, loss.prior.precision)
+    return Linearisation(point, misfits, _mjx_jacobian(loss, point)[: misfits.size].reshape(*misfits.shape, len(point)))
 
 
 @lru_cache(maxsize=4)

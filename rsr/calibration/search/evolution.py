@@ -83,7 +83,7 @@ def evolve(
             narrowly, the others as widely as the prior allows.
         affordable: whether the budget allows another generation.
     """
-    root, size = tempered_root(around, temper, loss.prior.precision), len(around.point)
+    root, size = tempered_root(around, temper), len(around.point)
     optimizer = CMA(np.zeros(size), 1.0, seed=seed, population_size=SHORT_POPULATION)
     best, lowest, stale = around.point, around.loss, 0
     for _ in range(generations):
@@ -100,10 +100,8 @@ def evolve(
     return EvolutionResult(best, lowest, np.clip(around.point + root @ optimizer.mean, *loss.bounds.T))
 
 
-def tempered_root(around: Descent, temper: float, prior: np.ndarray) -> np.ndarray:
-    """Compute A [P, P] with A A' the covariance at a descent's end, with the data's information divided by `temper`.
-
-    Args:
-        prior: [P, P], its precision, which the descent's contains.
-    """
+def tempered_root(around: Descent, temper: float) -> np.ndarray:
+    """Compute A [P, P] with A A' the covariance at a descent's end, with the data's information divided by `temper`."""
+    # `precision` is J'J + I; the identity is the prior's, in units of the prior.
+    prior = np.eye(len(around.point))
     return np.linalg.cholesky(np.linalg.inv((around.precision - prior) / temper + prior))

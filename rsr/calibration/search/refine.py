@@ -37,27 +37,21 @@ class Linearisation:
         centre: [P].
         misfits: [W, R] at the centre, roughness averaged out.
         sensitivities: [W, R, P].
-        prior: [P, P], precision of the prior; one by default.
     """
 
     centre: np.ndarray
     misfits: np.ndarray
     sensitivities: np.ndarray
-    prior: np.ndarray | None = None
 
     @property
     def precision(self) -> np.ndarray:
-        """[P, P], Gauss-Newton: of the data and of the prior."""
-        return information(self.sensitivities) + self._of_prior
-
-    @property
-    def _of_prior(self) -> np.ndarray:
-        return np.eye(len(self.centre)) if self.prior is None else self.prior
+        """[P, P], Gauss-Newton: of the data and of the prior, whose own is one."""
+        return information(self.sensitivities) + np.eye(len(self.centre))
 
     def step(self) -> np.ndarray:
         """Compute the step [P] from the centre to the minimum of the linearised loss."""
-        # Gradient J'r + S^-1 x: points are distances from the prior's mean, in its units.
-        gradient = np.einsum("wrp,wr->p", self.sensitivities, self.misfits) + self._of_prior @ self.centre
+        # Gradient J'r + x: the prior's residual is the point itself, in units of the prior.
+        gradient = np.einsum("wrp,wr->p", self.sensitivities, self.misfits) + self.centre
         return -np.linalg.solve(self.precision, gradient)
 
 
@@ -72,7 +66,7 @@ def linearise(loss: Loss, centre: np.ndarray, covariance: np.ndarray, rng: np.ra
     misfits = loss.misfits(points)
     design = np.concatenate([np.ones((len(points), 1)), points - centre], axis=1)
     fitted = (np.linalg.pinv(design) @ misfits.reshape(len(points), -1)).reshape(-1, *misfits.shape[1:])
-    return Linearisation(centre, fitted[0], np.moveaxis(fitted[1:], 0, -1), loss.prior.precision)
+    return Linearisation(centre, fitted[0], np.moveaxis(fitted[1:], 0, -1))
 
 
 def _pairs(loss: Loss) -> int:

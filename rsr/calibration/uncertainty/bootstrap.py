@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from rsr.calibration.calibrator import Prior
 from rsr.calibration.problem.loss import Loss, can_be_spread, parts_of
 from rsr.calibration.search.refine import refine
-from rsr.calibration.uncertainty.knowledge import PRIOR_INFLATION, covariance_of
+from rsr.calibration.uncertainty.identifiability import PRIOR_INFLATION
 from rsr.progress import Advance, ignore
 from rsr.simulators import MujocoSimulator
 from rsr.spreading import spread
@@ -31,7 +32,7 @@ def refits(loss: Loss, point: np.ndarray, count: int, seed: int, advance: Advanc
     indices = np.unique(loss.windows.episode)
     draws = []
     for _ in range(count):
-        shift = _prior_root(loss) @ rng.normal(size=len(point))
+        shift = PRIOR_INFLATION * rng.normal(size=len(point))
         drawn = rng.choice(indices, len(indices))
         draws.append({"prior_shift": shift, "episodes": drawn, "seed": int(rng.integers(2**31))})
     if can_be_spread(loss):
@@ -42,14 +43,6 @@ def refits(loss: Loss, point: np.ndarray, count: int, seed: int, advance: Advanc
         found.append(_refit(loss, point, **draw))
         advance(turn / count, f"refit {turn} of {count} resamples")
     return np.array(found)
-
-
-def _prior_root(loss: Loss) -> np.ndarray:
-    """Compute A [P, P] with A A' the covariance of the prior's mean, in units of the prior."""
-    earlier = loss.prior.knowledge
-    if earlier is None:
-        return PRIOR_INFLATION * np.eye(len(loss.prior.std))
-    return np.linalg.cholesky(covariance_of(earlier)) / loss.prior.std[:, None]
 
 
 def refit_resample(parts: dict[str, Any], **draw: Any) -> np.ndarray:
@@ -73,7 +66,7 @@ def _resampled(loss: Loss, episodes: np.ndarray, prior_shift: np.ndarray) -> Los
     drawn, mean = loss.take(chosen), loss.prior.mean + prior_shift * loss.prior.std
     windows = replace(drawn.windows, episode=episode)
     biases = drawn.biases and replace(drawn.biases, episode=episode)
-    return replace(drawn, windows=windows, biases=biases, prior=replace(loss.prior, mean=mean), origin=None)
+    return replace(drawn, windows=windows, biases=biases, prior=Prior(mean, loss.prior.std), origin=None)
 
 
 def horizon_shift(loss: Loss, point: np.ndarray, seed: int) -> np.ndarray:

@@ -12,17 +12,14 @@ from rsr.calibration.calibrator import Estimate, Verdict
 from rsr.calibration.problem.loss import Loss
 from rsr.calibration.search.refine import Linearisation
 from rsr.calibration.uncertainty.information import information
-from rsr.calibration.uncertainty.knowledge import (
-    PRIOR_INFLATION,
-    STD_INFLATION,
-    Knowledge,
-    added,
-    covariance_of,
-    nothing_known,
-)
 from rsr.scenarios import Parameter, ParameterSpace, Scenario
 
 CONFIDENCE = 0.95
+PRIOR_INFLATION = 2.0
+"""A prior's mean is a guess: it counts as an observation that is wrong by this many of its standard deviations."""
+STD_INFLATION = 1.5
+"""Linear theory is too narrow: contact-induced roughness moves an estimate between local minima, and the loss is
+curved. All standard deviations are inflated by this: measured on recordings of simulators with known parameters."""
 IDENTIFIED_SHRINKAGE = 0.35
 """*identified*: at most this share of the scenario's prior standard deviation remains ..."""
 IDENTIFIED_STD = 0.2
@@ -39,16 +36,13 @@ class Posterior:
 
     Args:
         covariance: [P, P], from the data and the prior of this fit; nowhere wider than that prior.
-        data_std: [P], with the scenario's own prior instead of this fit's: how informative the data are alone, of all
-            sessions that add up.
+        data_std: [P], with the scenario's own prior instead of this fit's: how informative these data are alone.
         degrees: of freedom of the covariance, episodes less one.
-        knowledge: to which later sessions are added.
     """
 
     covariance: np.ndarray
     data_std: np.ndarray
     degrees: int
-    knowledge: Knowledge | None = None
 
 
 def posterior(loss: Loss, point: np.ndarray, slope: Linearisation, estimate_bias: np.ndarray) -> Posterior:
@@ -64,22 +58,19 @@ def posterior(loss: Loss, point: np.ndarray, slope: Linearisation, estimate_bias
             the point.
     """
     sums, shares = by_episode(loss, point, slope)
-    units, own_std = loss.prior.std, loss.scenario.space.prior_std
-    scales, bias = np.outer(units, units), estimate_bias * units
-    earlier = loss.prior.knowledge or nothing_known(own_std)
-    shifted = _jackknife(sums, shares, earlier.precision * scales) * scales
-    known = added(earlier, shares.sum(axis=0) / scales, shifted, bias, len(sums))
-    if loss.prior.knowledge is not None:
-        return of_knowledge(known, units)
-    # The prior of this fit may be narrower than the scenario's.
-    precision = np.eye(len(point))
-    inverse = np.linalg.inv(shares.sum(axis=0) + precision)
-    scatter = _jackknife(sums, shares, precision) + PRIOR_INFLATION**2 * inverse @ inverse
+    units = loss.prior.std
     # A bias adds its square to the mean squared error, and as one vector it correlates the parameters.
-    covariance = STD_INFLATION**2 * scatter * scales + np.outer(bias, bias)
+    bias = np.outer(estimate_bias, estimate_bias)
+    own = _jackknife(sums, shares, np.ones(len(point))) + bias
     # Inflation must not make anything wider than the prior, which is valid whatever the data.
-    capped = np.minimum(1.0, units / np.sqrt(np.diag(covariance)))
-    return replace(of_knowledge(known, own_std), covariance=covariance * np.outer(capped, capped))
+    capped = np.minimum(1.0, 1.0 / np.sqrt(np.diag(own)))
+    # Coordinates are in units of this fit's prior: the scenario's own has precision (units / its std)^2 in them.
+    wide = _jackknife(sums, shares, np.square(units / loss.scenario.space.prior_std)) + bias
+    return Posterior(
+        covariance=own * np.outer(units * capped, units * capped),
+        data_std=np.sqrt(np.diag(wide)) * units,
+        degrees=max(1, len(sums) - 1),
+    )
 
 
 def by_episode(loss: Loss, point: np.ndarray, slope: Linearisation) -> tuple[np.ndarray, np.ndarray]:
@@ -97,26 +88,20 @@ def _jackknife(gradients: np.ndarray, shares: np.ndarray, precision: np.ndarray)
     Args:
         gradients: [E, P] of the episodes' losses.
         shares: [E, P, P], the episodes' parts of the information.
-        precision: [P, P] of the prior.
+        precision: [P] of the prior.
     """
-    whole, count = shares.sum(axis=0) + precision, len(gradients)
+    whole, count = shares.sum(axis=0) + np.diag(precision), len(gradients)
+    inverse = np.linalg.inv(whole)
     rest = whole - shares if count > 1 else whole[None]  # a single episode cannot be left out
     # Without episode e the gradient at the estimate is -g_e, so a Gauss-Newton step moves it by (H - H_e)^-1 g_e.
     moved = np.linalg.solve(rest, gradients[..., None])[..., 0]
-    return moved.T @ moved * max(1, count - 1) / count
+    scatter = moved.T @ moved * max(1, count - 1) / count
+    return STD_INFLATION**2 * (scatter + PRIOR_INFLATION**2 * inverse @ np.diag(precision) @ inverse)
 
 
 def prior_only(space: ParameterSpace, prior_std: np.ndarray) -> Posterior:
     """Return the prior as the posterior of data without information."""
     return Posterior(np.diag(np.square(prior_std)), PRIOR_INFLATION * space.prior_std, degrees=10**6)
-
-
-def of_knowledge(known: Knowledge, prior_std: np.ndarray) -> Posterior:
-    """Return what earlier sessions say as the posterior of data without information."""
-    covariance = covariance_of(known)
-    capped = np.minimum(1.0, prior_std / np.sqrt(np.diag(covariance)))
-    scaled = covariance * np.outer(capped, capped)
-    return Posterior(scaled, np.sqrt(np.diag(covariance)), max(1, known.episodes - 1), known)
 
 
 def estimates(space: ParameterSpace, values: np.ndarray, found: Posterior) -> dict[str, Estimate]:
