@@ -27,8 +27,9 @@ def importers(module: str) -> set[str]:
     return {str(file.relative_to(ROOT)) for file in files if module in set(imported(file))}
 
 
-def test_only_the_stand_in_and_the_judge_of_finished_campaigns_import_the_truth():
-    assert importers("rsr.realities._truth") == {"rsr/realities/stand_in.py", "benchmarks/exploration.py"}
+def test_only_the_stand_in_and_judges_of_finished_work_import_the_truth():
+    judges = {"benchmarks/exploration.py", "benchmarks/_stand_in_sessions.py"}
+    assert importers("rsr.realities._truth") == {"rsr/realities/stand_in.py", *judges}
 
 
 def test_only_the_pipelines_reach_a_reality():
