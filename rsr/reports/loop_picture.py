@@ -99,20 +99,22 @@ def _figures(figure: Figure, rows: Sequence[Row], reality: str) -> None:
 
 
 def _paint_gap(axes: Axes, rows: Sequence[Row]) -> None:
+    """Draw the gap of the nominal simulator, where it was measured, and of the tuned one, in the same recording."""
     numbers, unit = [row["iteration"] for row in rows], gap_unit(rows)
-    for key, colour, label, shift in (
-        ("gap_before", BEFORE, "before tuning", -0.19),
-        ("gap_after", AFTER, "after", 0.19),
-    ):
-        places = [number + shift for number in numbers]
+    series = [("gap_nominal", PRIOR, "nominal"), ("gap_before", BEFORE, "before tuning"), ("gap_after", AFTER, "after")]
+    series = [each for each in series if all(each[0] in row for row in rows)]
+    width = 0.76 / len(series)
+    for index, (key, colour, label) in enumerate(series):
+        places = [number + (index - (len(series) - 1) / 2) * width for number in numbers]
         heights = [unit.factor * row[key] for row in rows]
-        axes.bar(places, heights, width=0.34, color=colour, label=label)
+        axes.bar(places, heights, width=0.9 * width, color=colour, label=label)
         for place, height in zip(places, heights, strict=True):
             text = f"{height:.0f}" if height >= 10 else f"{height:.2g}"
             axes.annotate(text, (place, height), (0, 2), textcoords="offset points", ha="center", fontsize=7.5)
     whole_numbers(axes, numbers)
     axes.set(xlabel="iteration", ylabel=unit.axis("RMS error"))
-    axes.legend()
+    axes.margins(y=0.25)  # place for the legend
+    axes.legend(loc="upper center", ncols=len(series), columnspacing=1.0, handlelength=1.0)
 
 
 def _parameters(figure: Figure, scenario: Scenario, calibrations: Mapping[int, Calibration]) -> None:
