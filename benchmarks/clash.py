@@ -26,7 +26,7 @@ flexible are not), intervals `_low` and `_high` are 95 %, over the stand-ins:
     gain_unseen_kinds              the same less MuJoCo with a grid search
     glitch_loss, error_loss        what 15 % glitches cost, and normals and points that err by 1 degree and 0.7 mm
     surrogate_gain_<kind>          adapted less law and residual alone; _errors: on recordings that err, patch and
-                                   flexible; surrogate_gain is the largest of the five, of surrogate_gain_kind
+                                   flexible; surrogate_gain is the largest of the five
     coverage_<kind>                share of components in their 90 % intervals; coverage_worst_kind is farthest from 0.9
 
 Against an expert's MuJoCo (`--parts speed`, see `_strike_simulators.py`), in CPU time:
