@@ -197,9 +197,9 @@ def friction_m5(
 ) -> JointForces:
     """M4 with a share of its own for what the motor exerts and for what pulls at the joint: gears drive back badly."""
     slow = _slowness(xp, joint, stribeck_speed, stribeck_power)
-    transmitted = xp.abs(external_load * joint.load - motor_load * joint.drive)
-    at_rest = xp.abs(external_load_stribeck * joint.load - motor_load_stribeck * joint.drive)
-    return JointForces(damping=viscous, dry_friction=coulomb + transmitted + slow * (stribeck + at_rest))
+    transmitted = _transmitted(xp, joint, motor_load, external_load)
+    at_rest = stribeck + _transmitted(xp, joint, motor_load_stribeck, external_load_stribeck)
+    return JointForces(damping=viscous, dry_friction=coulomb + transmitted + slow * at_rest)
 
 
 def friction_m6(
@@ -219,26 +219,20 @@ def friction_m6(
     external_quadratic: Array,
 ) -> JointForces:
     """M5, and a quadratic term near rest where motor and load pull against each other."""
-    linear = friction_m5(
-        xp,
-        joint,
-        coulomb=coulomb,
-        viscous=viscous,
-        stribeck=stribeck,
-        stribeck_speed=stribeck_speed,
-        stribeck_power=stribeck_power,
-        motor_load=motor_load,
-        external_load=external_load,
-        motor_load_stribeck=motor_load_stribeck,
-        external_load_stribeck=external_load_stribeck,
-    )
+    slow = _slowness(xp, joint, stribeck_speed, stribeck_power)
+    transmitted = _transmitted(xp, joint, motor_load, external_load)
+    at_rest = stribeck + _transmitted(xp, joint, motor_load_stribeck, external_load_stribeck)
     against = joint.load * joint.drive < 0
     motor_wins = xp.abs(joint.drive) > xp.abs(joint.load)
     # Each side's coefficient counts where the *other* one drives the gears.
     quadratic = xp.where(motor_wins, external_quadratic * joint.load**2, motor_quadratic * joint.drive**2)
-    slow = _slowness(xp, joint, stribeck_speed, stribeck_power)
-    dry = linear.dry_friction + slow * xp.where(against, quadratic, 0.0)
-    return JointForces(damping=linear.damping, dry_friction=dry)
+    dry = coulomb + transmitted + slow * at_rest + slow * xp.where(against, quadratic, 0.0)
+    return JointForces(damping=viscous, dry_friction=dry)
+
+
+def _transmitted(xp: Any, joint: JointMotion, motor: Array, external: Array) -> Array:
+    """What the gearbox transmits, by a share of its own for the motor and for what pulls at the joint."""
+    return xp.abs(external * joint.load - motor * joint.drive)
 
 
 def _slowness(xp: Any, joint: JointMotion, speed: Array, power: Array) -> Array:
