@@ -92,8 +92,8 @@ def test_what_the_section_states_is_what_hides(tmp_path):
 
 def test_a_scenario_does_not_carry_what_hides(tmp_path):
     scenario = two_joint_arm(tmp_path, stand_in={"ranges": {"damping": 2.7182}})
-    told = " ".join(repr(getattr(scenario, each.name)) for each in fields(scenario))
-    assert "2.7182" not in told
+    shown = " ".join(repr(getattr(scenario, each.name)) for each in fields(scenario))
+    assert "2.7182" not in shown
 
 
 @pytest.mark.parametrize(
