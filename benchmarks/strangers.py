@@ -26,6 +26,15 @@ cube, pendulum: those of `real_recordings.py`.
     cube_N_position_percent, cube_N_rotation_deg    `toss_N_...` there, start `free_flight`: percent of the cube's side
     pendulum_worst_rad                              the worst of its `pendulum_RUNS_joint_rmse_rad`
 
+arm: a WidowX 250s of MuJoCo Menagerie with 29 hidden numbers (gains, damping, armature and friction of six joints,
+payload, delay), recorded by plain MuJoCo with 1 mrad of encoder noise; `rsr`'s defaults, 12 runs of 8 s fitted.
+
+    arm29_cpu_s                 processor time of the fit, with what it compiles
+    arm29_error_over_noise      whole runs of 8 s that nothing saw, open loop in plain MuJoCo: RMS error over the noise;
+                                `arm29_nominal_...` that of the scenario's values
+    arm29_coverage              share of 95 % intervals that hold
+    arm29_width_over_bound      median width over that of the Cramer-Rao bound, in which the scenario's prior counts
+
 sessions: three sessions of an unchanged push_cube stand-in, from five seeds.
 
     width_ratio_after_3_sessions                    mean standard deviation after three sessions over that after one
@@ -52,6 +61,7 @@ from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
+from _arm29 import ROBOT, arm_figures
 from _common import Figure, kept, run
 from _stand_in_sessions import FIRST_SEED, FITS, misspecified_figures, sessions_figures
 from baselines.plain_cmaes import fit_plain
@@ -94,6 +104,7 @@ def measure(quick: bool, parts: str, draws: int, keep: Path | None) -> dict[str,
         "elbow": (TOSSES, partial(elbow_figures, quick, 1 if quick else draws, keep)),
         "cube": ("contactnets_cube_tosses.parquet", partial(cube_figures, quick)),
         "pendulum": ("double_pendulum.parquet", partial(pendulum_worst, quick)),
+        "arm": (ROBOT, partial(arm_figures, quick)),
         "sessions": ("", partial(sessions_figures, quick, draws, keep)),
         "misspecified": ("", partial(misspecified_figures, quick, FITS, keep)),
         "search": ("", partial(search_figures, quick, keep)),
@@ -106,7 +117,7 @@ def measure(quick: bool, parts: str, draws: int, keep: Path | None) -> dict[str,
         if file and not shared(file).exists():
             Console(stderr=True).print(f"{name} left out: no {shared(file)}; RSR_SHARED_DATA names another folder")
         else:  # parts of many fits keep these, and their figures follow quickly for however many draws are asked for
-            figures |= kept(keep if name in ("cube", "pendulum") else None, name, make)
+            figures |= kept(keep if name in ("cube", "pendulum", "arm") else None, name, make)
     return figures
 
 
@@ -249,4 +260,4 @@ def _ratio(first: Errors, second: Errors, name: str, rows: np.ndarray) -> np.nda
 
 
 if __name__ == "__main__":
-    run(measure, __doc__, parts="elbow,cube,pendulum,sessions,misspecified,search", draws=DRAWS, keep=None)
+    run(measure, __doc__, parts="elbow,cube,pendulum,arm,sessions,misspecified,search", draws=DRAWS, keep=None)

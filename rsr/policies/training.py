@@ -223,4 +223,4 @@ def _settings(algorithm: str, scenario: Scenario) -> tuple[Settings, int]:
             where=f"task of {scenario.name}: training, {algorithm}",
             next_step="Correct `training` in task.py.",
         ) from error
-    return settings, settings.train_steps // 2 if further is None else further
+    return settings, settings.train_steps if further is None else further

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import mujoco
-import numpy as np
 
 from rsr.errors import ScenarioError
 from rsr.scenarios.declared_channels import Commanded, Measured
@@ -51,7 +50,6 @@ def from_mjcf(
         "channels": {**_channels(model, measured, Measured), **_channels(model, command or {}, Commanded)},
         "parameters": parameters,
         "gap_channel": next((key for key, value in measured.items() if value.noise is not None), ""),
-        "history_steps": _history(parameters, dt),
         **({"command": _only(command)} if command else {}),
         **{key: value for key, value in options.items() if value is not None},
     }
@@ -92,12 +90,6 @@ def _only(command: Mapping[str, Commanded]) -> str:
     if len(names) > 1:
         raise _refused(f"commands {', '.join(names)}", "one channel, one column an actuator", _WHERE)
     return names[0]
-
-
-def _history(parameters: Mapping[str, Mapping[str, Any]], dt: float) -> int:
-    """Control steps that the longest delay reaches back to."""
-    longest = max((entry["upper"] for entry in parameters.values() if "delays" in entry), default=0.0)
-    return int(np.ceil(longest / dt - 1e-9))
 
 
 def _refused(got: str, expected: str, where: str) -> ScenarioError:

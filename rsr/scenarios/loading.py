@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -131,7 +132,7 @@ def build(
         title=document["title"],
         mjcf=mjcf,
         control_dt_s=document["control_dt_s"],
-        history_steps=document.get("history_steps", 0),
+        history_steps=document.get("history_steps", _reached_back(document)),
         episode_steps=document["episode_steps"],
         space=space,
         bindings=bindings,
@@ -235,14 +236,27 @@ def _check_history(document: Mapping[str, Any], delay: int | None, where: str) -
     if delay is None:
         return
     name, entry = list(document["parameters"].items())[delay]
-    reach_s = document.get("history_steps", 0) * document["control_dt_s"]
+    if document.get("command") is None:
+        raise ScenarioError(
+            got="a delay of commands, and no command",
+            expected="`command: CHANNEL`, the channel whose rows are sent to the actuators",
+            where=f"{where}, parameter {name}",
+            next_step="Name that channel in the scenario's YAML file, or leave the delay out.",
+        )
+    reach_s = document.get("history_steps", _reached_back(document)) * document["control_dt_s"]
     if entry["upper"] > reach_s + 1e-9:
         raise ScenarioError(
             got=f"history_steps that reach {reach_s:g} s back, and a delay of up to {entry['upper']:g} s",
             expected="history_steps times control_dt_s no shorter than the longest delay",
             where=f"{where}, parameter {name}",
-            next_step="Raise history_steps or lower the bound.",
+            next_step="Raise history_steps, or leave it out; or lower the bound.",
         )
+
+
+def _reached_back(document: Mapping[str, Any]) -> int:
+    """Control steps that the longest delay of commands reaches back."""
+    longest = max((entry["upper"] for entry in document["parameters"].values() if "delays" in entry), default=0.0)
+    return math.ceil(longest / document["control_dt_s"] - 1e-9)
 
 
 def _check_channel(name: str, known: tuple[str, ...], where: str) -> None:

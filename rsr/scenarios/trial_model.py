@@ -52,7 +52,9 @@ def without_pictures(base: mujoco.MjModel, spec: Callable[[], mujoco.MjSpec]) ->
 
 def _only_seen(base: mujoco.MjModel) -> np.ndarray:
     """Which geoms [ngeom] are meshes that touch, sense and guide nothing."""
-    seen = (base.geom_type == mujoco.mjtGeom.mjGEOM_MESH) & (base.geom_contype == 0) & (base.geom_conaffinity == 0)
+    touching = not base.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_CONTACT
+    solid = (base.geom_contype != 0) | (base.geom_conaffinity != 0)
+    seen = (base.geom_type == mujoco.mjtGeom.mjGEOM_MESH) & ~(solid & touching)
     seen[np.concatenate([base.pair_geom1, base.pair_geom2])] = False
     for kinds, ids in ((base.sensor_objtype, base.sensor_objid), (base.sensor_reftype, base.sensor_refid)):
         seen[ids[kinds == mujoco.mjtObj.mjOBJ_GEOM]] = False

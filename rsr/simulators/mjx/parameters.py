@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from operator import attrgetter
 
 import jax
@@ -121,7 +122,9 @@ def _put(model: mujoco.MjModel, where: str) -> tuple[mjx.Model, mjx.Data]:
     if model.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4:
         raise _lacks("derivatives through the contact solves of integrator RK4", where)
     try:
-        converted = mjx.put_model(model)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of meshes with many faces, one by one
+            converted = mjx.put_model(model)
         data = mjx.make_data(converted)
         if model.opt.cone == mujoco.mjtCone.mjCONE_ELLIPTIC and not data._impl.contact.dist.size:
             # MJX indexes elliptic contacts by a list that it cannot read when empty; without contacts, cones are alike.

@@ -39,6 +39,10 @@ def delay_weights(delay_s: jax.Array, control_dt_s: float, substeps: int, histor
 
 BATCH = 16
 """Windows in one compiled call: more are chunked, fewer are padded, so that one program serves any number."""
+_LAPACK_NUMBERS = 16_384
+"""jaxlib 0.10 gives a batched LAPACK call with more numbers on its right-hand sides to the threads that already wait
+for it, and the program hangs (mended in 0.11.2). So batches, and directions in one call, are fewer where a model has
+many degrees of freedom: right-hand sides of derivatives are as wide as it has, times the directions."""
 _INSIDE = 1e-9
 """Share of a parameter's range by which derivatives keep clear of its bounds. Where a bound is a clamp of the simulator
 (no contact is faster than two time steps), JAX averages the two sides' derivatives, and one side's is zero."""
@@ -47,7 +51,7 @@ _INSIDE = 1e-9
 class MjxSimulator:
     """Rolls windows forward in MJX, float64, `threads` chunks at a time.
 
-    One program simulates one control step of `BATCH` windows; longer windows are chained calls. So a scenario
+    One program simulates one control step of a batch of windows; longer windows are chained calls. So a scenario
     compiles once, whatever the number of windows and their length, and the program is kept on disk.
 
     Example:
@@ -58,6 +62,7 @@ class MjxSimulator:
     def __init__(self, scenario: Scenario, threads: int = 2) -> None:
         self.scenario = scenario
         self.dumped: Path | None = None
+        self.batch = max(1, min(BATCH, _LAPACK_NUMBERS // max(1, scenario.base_model.nv) ** 2))
         self._injector = Injector(scenario)
         self._threads = threads
 
@@ -95,6 +100,11 @@ class MjxSimulator:
         self._report_not_finite(trajectory, actions, params, derivatives)
         return trajectory, derivatives
 
+    @property
+    def _directions(self) -> int:
+        """Parameters that one call differentiates by; see `_LAPACK_NUMBERS`."""
+        return max(1, _LAPACK_NUMBERS // (self.batch * max(1, self.scenario.base_model.nv) ** 2))
+
     def _steps(self, actions: np.ndarray) -> int:
         return actions.shape[1] - self.scenario.history_steps
 
@@ -109,15 +119,15 @@ class MjxSimulator:
         for index, values in enumerate(unique):
             self.scenario.space.check(values)
             rows = np.flatnonzero(which.ravel() == index)
-            chunks += [(rows[first : first + BATCH], values) for first in range(0, len(rows), BATCH)]
+            chunks += [(rows[first : first + self.batch], values) for first in range(0, len(rows), self.batch)]
         with ThreadPoolExecutor(self._threads) as pool:
             list(pool.map(lambda chunk: work(*chunk), chunks))
 
     def _roll(
         self, states: np.ndarray, actions: np.ndarray, rows: np.ndarray, values: np.ndarray, into: np.ndarray
     ) -> None:
-        padded = np.resize(rows, BATCH)
-        state, warm = jnp.asarray(states[padded]), jnp.zeros((BATCH, self.scenario.base_model.nv))
+        padded = np.resize(rows, self.batch)
+        state, warm = jnp.asarray(states[padded]), jnp.zeros((self.batch, self.scenario.base_model.nv))
         into[rows, 0] = states[rows]
         coordinates = self.scenario.space.to_coordinates(values)
         if self.scenario.settling_steps:
@@ -136,10 +146,10 @@ class MjxSimulator:
         derivatives_into: np.ndarray,
     ) -> None:
         # Padding repeats rows of the chunk; their results are cut off below.
-        padded, size = np.resize(rows, BATCH), len(coordinates)
-        state, warm = jnp.asarray(states[padded]), jnp.zeros((BATCH, self.scenario.base_model.nv))
+        padded, size = np.resize(rows, self.batch), len(coordinates)
+        state, warm = jnp.asarray(states[padded]), jnp.zeros((self.batch, self.scenario.base_model.nv))
         # Of the initial state only activations depend on the parameters (sensor delays are added by the loss).
-        tangents = jnp.zeros((BATCH, size, self.scenario.state_size))
+        tangents = jnp.zeros((self.batch, size, self.scenario.state_size))
         into[rows, 0] = states[rows]
         if self.scenario.settling_steps:
             state, tangents = self._begin(coordinates, state, actions[padded][:, : self.scenario.history_steps])
@@ -158,12 +168,12 @@ class MjxSimulator:
 
     @cached_property
     def _advance(self) -> Callable:
-        """(coordinates [P], states [BATCH, n], warm starts, commands) -> states, warm starts; one control step."""
+        """(coordinates [P], states [B, n], warm starts, commands) -> states, warm starts; one control step."""
         return self._program("advance", jax.vmap(self._control_step, in_axes=(None, 0, 0, 0)), ())
 
     @cached_property
     def _begin(self) -> Callable:
-        """(coordinates [P], states [BATCH, n], commands before [BATCH, H, nu + C]) -> begun states, tangents."""
+        """(coordinates [P], states [B, n], commands before [B, H, nu + C]) -> begun states, tangents."""
         scenario = self.scenario
         place = slice(scenario.base_model.nq + scenario.base_model.nv, scenario.physics_size)
 
@@ -177,11 +187,11 @@ class MjxSimulator:
 
         shapes = (
             (len(scenario.space),),
-            (BATCH, scenario.state_size),
-            (BATCH, scenario.history_steps, scenario.command_width),
+            (self.batch, scenario.state_size),
+            (self.batch, scenario.history_steps, scenario.command_width),
         )
         function = jax.vmap(one, in_axes=(None, 0, 0))
-        return program(f"{scenario.name}-begin", function, shapes, fingerprint(scenario, BATCH))
+        return program(f"{scenario.name}-begin", function, shapes, fingerprint(scenario, self.batch))
 
     def _activations(self, values: jax.Array, before: jax.Array) -> jax.Array:
         """Activations [na] that the commands [H, nu + C] before a window leave; see `rsr.scenarios.activations`."""
@@ -197,7 +207,7 @@ class MjxSimulator:
 
     @cached_property
     def _advance_tangents(self) -> Callable:
-        """Like `_advance`, and carries the derivatives [BATCH, P, n] of the states along."""
+        """Like `_advance`, and carries the derivatives [B, P, n] of the states along."""
 
         def one(coordinates, state, warm, commands, tangents):
             # Forward mode: P directions, each a JVP through one control step, vmapped; memory does not grow with T.
@@ -208,21 +218,30 @@ class MjxSimulator:
                 (after, warm_after), (moved, _) = jax.jvp(states_of, (coordinates, state), (direction, tangent))
                 return after, warm_after, moved
 
-            return jax.vmap(along, out_axes=(None, None, 0))(jnp.eye(len(self.scenario.space)), tangents)
+            # (directions [D, P], tangents [D, n]) of as many parameters as one call may differentiate by.
+            several = jax.vmap(along, out_axes=(None, None, 0))
+            size = len(self.scenario.space)
+            calls = -(-size // self._directions)
+            if calls == 1:
+                return several(jnp.eye(size), tangents)
+            padding = ((0, -size % calls), (0, 0))
+            parts = [jnp.pad(rows, padding).reshape(calls, -1, rows.shape[1]) for rows in (jnp.eye(size), tangents)]
+            after, warm_after, moved = jax.lax.map(lambda part: several(*part), tuple(parts))
+            return after[0], warm_after[0], moved.reshape(-1, moved.shape[2])[:size]
 
-        tangents = (BATCH, len(self.scenario.space), self.scenario.state_size)
+        tangents = (self.batch, len(self.scenario.space), self.scenario.state_size)
         return self._program("advance_tangents", jax.vmap(one, in_axes=(None, 0, 0, 0, 0)), (tangents,))
 
     def _program(self, name: str, function: Callable, more_shapes: tuple[tuple[int, ...], ...]) -> Callable:
         scenario = self.scenario
         shapes = (
             (len(scenario.space),),
-            (BATCH, scenario.state_size),
-            (BATCH, scenario.base_model.nv),
-            (BATCH, scenario.delay_steps + 1, scenario.command_width),
+            (self.batch, scenario.state_size),
+            (self.batch, scenario.base_model.nv),
+            (self.batch, scenario.delay_steps + 1, scenario.command_width),
             *more_shapes,
         )
-        return program(f"{scenario.name}-{name}", function, shapes, fingerprint(scenario, BATCH))
+        return program(f"{scenario.name}-{name}", function, shapes, fingerprint(scenario, self.batch))
 
     def _control_step(
         self, coordinates: jax.Array, state: jax.Array, warm: jax.Array, commands: jax.Array

@@ -65,5 +65,5 @@ TASK = Task(
         ProgressFigure("distance", distance, "m", "joint_position", NEAR_M, axis=False),
     ),
     states=StateColumns(JOINTS, lambda channels: channels["joint_position"], (0.001,) * 6),
-    training={"ppo": {"train_steps": 600_000, "further_steps": 300_000}},
+    training={"ppo": {"train_steps": 600_000}},
 )
