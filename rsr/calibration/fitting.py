@@ -13,7 +13,7 @@ from rsr.calibration.checks.expressiveness import described, expressed, misfits
 from rsr.calibration.checks.fit_checks import FittedProblem, check
 from rsr.calibration.checks.survival import doubt_warnings
 from rsr.calibration.checks.unknown import at_prior_where_unknown
-from rsr.calibration.problem.acceptance import FEW, Acceptance
+from rsr.calibration.problem.acceptance import FEW, SHARES, Acceptance, best_share
 from rsr.calibration.problem.division import Division
 from rsr.calibration.problem.held_out import HeldOut, Replayed, split
 from rsr.calibration.problem.loss import Loss
@@ -161,13 +161,20 @@ class WindowCalibrator:
         misfit = misfits(reweighted(loss, point), episodes, point)
         accepted = self._accepted(loss, held_out, point, fitted_seed)
         remarks, rejected = [found.remark] if found.remark else [], {}
-        if not accepted.better:
+        share = accepted.taken
+        if share == 0.0:
             status, rejected = "no improvement", loss.scenario.space.mapping(loss.values(point))
             remarks.append(accepted.reason(rejected))
-            # The slope was taken around the rejected point; the checks need the one around the prior's mean.
-            point = np.zeros(len(point))
+        elif accepted.remark:
+            remarks.append(accepted.remark)
+        if share < 1.0:
+            left, point = (1.0 - share) * np.abs(point), share * point
+            # The slope was taken around the fit; the checks need the one around the estimate.
             slope = linearise(loss, point, np.linalg.inv(slope.precision), np.random.default_rng(seed))
             posterior = marginal.posterior(point, exact, seed)
+            if share > 0.0:
+                std = np.sqrt(np.diag(posterior.covariance))
+                posterior = identifiability.widened(posterior, np.hypot(std, left * loss.prior.std))
         problem = FittedProblem(loss, episodes, point, slope, posterior, found.sensitivity, held_out.held_out_episodes)
         checked = check(problem, self.resamples, fitted_seed, part_of(advance, _MARGINALISED, 1.0))
         return _Outcome(
@@ -175,7 +182,7 @@ class WindowCalibrator:
             posterior=checked.posterior,
             status=status,
             before=accepted.before,
-            after=accepted.after if accepted.better else accepted.before,
+            after=accepted.after if share > 0.0 else accepted.before,
             trace=found.trace,
             warnings=(*expressed(misfit), *remarks, *checked.warnings),
             checks=replace(checked.checks, windows=self._windows_in_words(loss), model_error=described(misfit)),
@@ -197,7 +204,7 @@ class WindowCalibrator:
         return (around_biases(loss, found.point) if loss.biases else loss), found
 
     def _accepted(self, loss: Loss, held_out: HeldOut, point: np.ndarray, seed: int) -> Acceptance:
-        """Compare an estimate [P] with the prior's mean on unseen episodes; cross-validate where these are few."""
+        """Compare a fit [P] with the prior's mean on unseen episodes; where these are few, choose what lies between."""
         origin = loss.values(np.zeros(len(point)))  # the prior's mean
         found = Acceptance(held_out, held_out.replays(origin), held_out.replays(loss.values(point)))
         if len(held_out.held_out) >= FEW:
@@ -209,14 +216,18 @@ class WindowCalibrator:
         there = with_biases(replace(loss, windows=unseen, origin=None, biases=None))
         other = reweighted(there, there.first)
         ended = self.search(other, max(1, round(SWAPPED_SHARE * self.effort.budget)), derive_seed(seed, "swap"), ignore)
-        begun = np.zeros(len(point))
-        # Both folds in the residuals' final scales, so that their losses add.
-        folds = [
-            np.square(fold.misfits(np.stack([begun, end]))).sum(axis=(1, 2))
-            for fold, end in ((there, point), (loss, ended.point))
-        ]
-        before, after = np.sum(folds, axis=0)
-        return replace(found, cross_validated=float(after / max(before, 1e-300)))
+        # Both folds in the residuals' final scales, so that their losses compare.
+        folds = [_by_episode(fold, np.outer(SHARES, end)) for fold, end in ((there, point), (loss, ended.point))]
+
+        share, ratio = best_share(np.concatenate(folds))
+        after = found.after if share == 1.0 else held_out.replays(loss.values(share * point))
+        return replace(found, after=after, share=share, cross_validated=ratio)
+
+
+def _by_episode(loss: Loss, points: np.ndarray) -> np.ndarray:
+    """Losses [E, K] of the data of each episode at points [K, P]."""
+    windows, episode = np.square(loss.misfits(points)).sum(axis=2), loss.windows.episode
+    return np.stack([windows[:, episode == index].sum(axis=1) for index in np.unique(episode)])
 
 
 def _refined(loss: Loss, found: SearchResult, seed: int, advance: Advance) -> tuple[np.ndarray, Linearisation, Status]:

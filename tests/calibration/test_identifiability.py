@@ -243,3 +243,15 @@ def test_a_parameter_that_the_data_do_not_know_has_the_priors_value():
         moved = at_prior_where_unknown(case, point, case.slope, Posterior(np.eye(7), data_std, 20))
         assert moved[3] == expected
         np.testing.assert_allclose(np.delete(moved, 3), 0.5, atol=1e-3)
+
+
+def test_what_parameters_say_together_stays_though_each_alone_is_unknown():
+    """Of seven that only their sum is known of, all taken back at once would lose it."""
+    point, data_std = np.full(7, 0.5), 2.0 * push_cube().space.prior_std
+    case = linear(strength=1.0)
+    case.slope.sensitivities[:] = case.slope.sensitivities[..., :1]
+    case.slope.misfits[:] -= case.slope.sensitivities @ point
+    case.bounds = np.tile([-9.0, 9.0], (7, 1))
+    moved = at_prior_where_unknown(case, point, case.slope, Posterior(np.eye(7), data_std, 20))
+    assert np.count_nonzero(moved) < 7
+    assert moved.sum() == pytest.approx(3.5, rel=0.05)

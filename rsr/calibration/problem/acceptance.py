@@ -5,11 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from rsr.calibration.problem.held_out import HeldOut, Replayed
 
 FEW = 10
 """Held-out episodes below which two folds are cross-validated in the loss: a whole replay of three tosses is mostly
 their luck, for impacts amplify every error."""
+SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+"""Of the way from the prior's mean to a fit to few episodes, of which cross-validation chooses one."""
+
+
+def best_share(losses: np.ndarray) -> tuple[float, float]:
+    """Choose of `SHARES` by losses [E, S] on episodes, each with a fit that did not see it.
+
+    The fit weighs the prior already, so it is departed from only where that predicts better by more than one standard
+    error: the largest share is taken whose loss is within that of the least.
+
+    Returns:
+        The share, and its loss over that with the prior's mean; with the whole fit where no share is taken.
+    """
+    totals = losses.sum(axis=0)
+    more = losses - losses[:, [totals.argmin()]]
+    error = np.sqrt(len(more)) * more.std(axis=0, ddof=1)
+    taken = int(np.flatnonzero(more.sum(axis=0) <= error).max())
+    return SHARES[taken], float(totals[taken or -1] / max(float(totals[0]), 1e-300))
 
 
 @dataclass(frozen=True)
@@ -17,20 +37,34 @@ class Acceptance:
     """Replays of held-out episodes with the prior's mean and with the estimate.
 
     Args:
+        share: of the way from the prior's mean to the fit, where the estimate lies; one of `SHARES`.
         cross_validated: see `Evidence`; None where enough episodes are held out.
     """
 
     held_out: HeldOut
     before: Replayed
     after: Replayed
+    share: float = 1.0
     cross_validated: float | None = None
 
     @property
-    def better(self) -> bool:
+    def taken(self) -> float:
+        """Share of the way from the prior's mean to the fit where the estimate lies: 0 if the fit is rejected."""
         if self.cross_validated is not None:
-            return self.cross_validated < 1.0
+            return self.share
         evidence = self.held_out.evidence(self.before, self.after)
-        return evidence.gap_after < evidence.gap_before
+        return 1.0 if evidence.gap_after < evidence.gap_before else 0.0
+
+    @property
+    def remark(self) -> str:
+        """Say that the estimate is only a part of the way to the fit; empty where it is the fit."""
+        if self.taken in (0.0, 1.0):
+            return ""
+        return (
+            f"few episodes: {100 * self.share:.0f} % of the way from the prior's values to the fit predicts best, "
+            "cross-validated over all of them, so that is the estimate, and intervals reach to the fit. Record more "
+            "episodes."
+        )
 
     def reason(self, rejected: Mapping[str, float]) -> str:
         """Explain a rejection, and show what was rejected."""
@@ -38,7 +72,8 @@ class Acceptance:
         judged = (
             f"{evidence.gap_after:.4g} {evidence.gap_unit} instead of {evidence.gap_before:.4g} with the prior's values"
             if self.cross_validated is None
-            else f"{self.cross_validated:.3f} times the loss of the prior's values, cross-validated over all episodes"
+            else f"{self.cross_validated:.3f} times the loss of the prior's values, cross-validated over all episodes; "
+            "what lies between is worse than these too"
         )
         values = ", ".join(f"{name} {value:.4g}" for name, value in rejected.items())
         return (
