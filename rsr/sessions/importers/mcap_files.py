@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 from rsr.errors import library
 from rsr.sessions.importers._topics import Batch, Messages, Topic, open_topics
-from rsr.sessions.importers.recording import Format, Recording, printable, unreadable
+from rsr.sessions.importers.recording import Format, Recording, is_marked, printable, unreadable
 
 MAGIC = b"\x89MCAP0\r\n"
 _HEAD_BYTES = 8 << 20
@@ -41,8 +41,10 @@ class McapFile:
 
     def topics(self, damage: list[str]) -> list[Topic]:
         """Find them in the summary at the end where it is whole, otherwise by reading the file's beginning."""
-        topics = self._summary()
-        if topics is None:
+        summary, topics = self._summary(), []
+        if summary is not None and summary.channels:
+            topics = [_topic(each, summary.schemas.get(each.schema_id)) for each in summary.channels.values()]
+        else:
             damage.append(f"{self._path.name} has no readable summary at its end: it was cut or not closed")
             schemas: dict[int, Any] = {}
             channels: dict[int, Any] = {}
@@ -53,16 +55,13 @@ class McapFile:
             raise unreadable(self._path, "no topic", "an MCAP file with messages")
         return topics
 
-    def _summary(self) -> list[Topic] | None:
-        reader = _mcap("reader")
+    def _summary(self) -> Any:
+        """What stands at the end of a file that was closed; None where it cannot be read."""
         try:
             with self._path.open("rb") as stream:
-                found = reader.SeekingReader(stream, record_size_limit=LARGEST_RECORD).get_summary()
+                return _mcap("reader").SeekingReader(stream, record_size_limit=LARGEST_RECORD).get_summary()
         except self._damage:
             return None
-        if found is None or not found.channels:
-            return None
-        return [_topic(channel, found.schemas.get(channel.schema_id)) for channel in found.channels.values()]
 
     @property
     def _damage(self) -> tuple[type[Exception], ...]:
@@ -91,20 +90,10 @@ class McapFile:
 
     def _first_chunks(self, wanted: set[int]) -> list[int]:
         """Where in the file the first chunk with each of these topics begins, by the index."""
-        if not wanted:
-            return []
-        reader = _mcap("reader")
-        try:
-            with self._path.open("rb") as stream:
-                found = reader.SeekingReader(stream, record_size_limit=LARGEST_RECORD).get_summary()
-        except self._damage:
-            return []
-        offsets = set()
+        found = self._summary() if wanted else None
         chunks = found.chunk_indexes if found is not None else []
-        for topic in wanted:
-            starts = [chunk.chunk_start_offset for chunk in chunks if topic in chunk.message_index_offsets]
-            offsets |= set(starts[:1])
-        return sorted(offsets)
+        starts = ([c.chunk_start_offset for c in chunks if topic in c.message_index_offsets] for topic in wanted)
+        return sorted({offsets[0] for offsets in starts if offsets})
 
     def batches(self, wanted: set[int], damage: list[str]) -> Iterator[Batch]:
         yield from self._batches(wanted, damage, {}, {})
@@ -246,14 +235,9 @@ def _mcap(module: str) -> Any:
     return library(f"mcap.{module}", "ros", "to read MCAP files")
 
 
-def _recognises(path: Path) -> bool:
-    if not path.is_file():
-        return False
-    with path.open("rb") as stream:
-        return path.suffix.lower() == ".mcap" or stream.read(8) == MAGIC
-
-
-FORMAT = Format("mcap", "an MCAP file of ROS 2 or JSON messages", _recognises, open_mcap)
+FORMAT = Format(
+    "mcap", "an MCAP file of ROS 2 or JSON messages", lambda path: is_marked(path, (".mcap",), MAGIC), open_mcap
+)
 
 
 # The chunks of MCAP files: decompressed within bounds, and compared with what they promise.
