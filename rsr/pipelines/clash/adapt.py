@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from rsr.calibration import load_calibration, next_prior
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+from rsr.calibration import Calibration, Prior, load_calibration, next_prior
+from rsr.config import ClashConfig, LoopConfig
 from rsr.files import write_json
-from rsr.learned.clash import load_adapted, load_surrogate, reproducible
+from rsr.learned.clash import Surrogate, load_adapted, load_surrogate, reproducible, strikes_of
 from rsr.learned.clash.planning import HybridStrikes, StrikePlan, plan
-from rsr.pipelines.clash.base import clash_settings, surrogate_dir
+from rsr.learned.clash.simulator import HybridSimulator, check_same_block
+from rsr.pipelines.clash.base import clash_settings, learn, simulate, surrogate_dir
 from rsr.pipelines.clash.calibration import adapt_to
-from rsr.progress import Advance
+from rsr.pipelines.methods import MethodFolders
+from rsr.progress import Advance, part_of
 from rsr.randomness import derive_seed, generator
-from rsr.scenarios import load_scenario
-from rsr.scenarios.built_in.strike import sample_strikes
-from rsr.sessions import read_session
+from rsr.scenarios import Scenario, load_scenario
+from rsr.scenarios.built_in.strike import sample_strikes, struck_shape
+from rsr.sessions import Session, read_session
+from rsr.simulators import Simulator
 from rsr.workspace import Workspace
 
 
@@ -61,3 +69,47 @@ def _described(found: StrikePlan, target: list[float]) -> dict[str, object]:
         "point_m": strike.point_m[0].tolist(),
         "normal": strike.normal[0].tolist(),
     }
+
+
+# `clash` as a method of calibration: the surrogate is made where there is none, then adapted to the sessions.
+
+_SIMULATED, _LEARNT = 0.5, 0.95
+
+
+def clash_simulator(scenario: Scenario, folder: Path) -> AbstractContextManager[Simulator]:
+    """Make MuJoCo with the adapted surrogate of a calibration's folder."""
+    return HybridSimulator(scenario, load_adapted(folder), threads=2)
+
+
+@dataclass(frozen=True)
+class ClashCalibrator:
+    """The `Calibrator` that adapts a surrogate of collisions to strikes, and writes the model into its folder.
+
+    Args:
+        config: its `tune.fit_episodes` are the strikes to adapt to, the first ones; the others are held out.
+        folders: `base` holds the surrogate, `previous` a calibration of this kind, whose strikes are kept.
+    """
+
+    config: LoopConfig
+    folders: MethodFolders
+
+    def fit(
+        self, scenario: Scenario, sessions: tuple[Session, ...], prior: Prior, seed: int, advance: Advance
+    ) -> Calibration:
+        """See `Calibrator.fit`."""
+        # Wrong recordings are refused before a surrogate is made, which takes minutes to hours.
+        strikes_of(scenario, sessions)
+        out = self.folders.out
+        surrogate = self._surrogate(self.folders.base or out / "base", scenario, seed, advance)
+        check_same_block(scenario, struck_shape(scenario), surrogate.shape)
+        advance(_LEARNT, "adapting")
+        previous = self.folders.previous or out / "none"
+        seed = derive_seed(seed, "adapt")
+        return adapt_to(scenario, sessions, surrogate, prior, self.config.tune.fit_episodes, seed, out, previous)
+
+    def _surrogate(self, folder: Path, scenario: Scenario, seed: int, advance: Advance) -> Surrogate:
+        if (folder / "surrogate.json").is_file():
+            return load_surrogate(folder)
+        strikes, settings = folder / "strikes", self.config.clash or ClashConfig()
+        simulate(scenario, strikes, settings, derive_seed(seed, "strikes"), part_of(advance, 0.0, _SIMULATED))
+        return learn(strikes, folder, settings, derive_seed(seed, "surrogate"), part_of(advance, _SIMULATED, _LEARNT))

@@ -1,15 +1,26 @@
 """The stages before evidence: identify MuJoCo, let it simulate, train a network on that, fine-tune it on recordings.
 
-`calibrate` does all of them in one folder, for whoever has sessions and no campaign.
+`GnnCalibrator` does all of them in one folder, for whoever has sessions and no campaign.
 """
 
 from __future__ import annotations
 
 import shutil
+from dataclasses import dataclass
 
-from rsr.calibration import load_calibration, next_prior, save_calibration, start_calibration
-from rsr.learned.gnn import load_network, load_trajectories, save_network, save_trajectories, train_network
-from rsr.learned.gnn.calibration import LearningProblem, keep_better
+from rsr.calibration import Calibration, Prior, load_calibration, next_prior, save_calibration
+from rsr.config import GnnConfig, LoopConfig
+from rsr.learned.gnn import (
+    LearningProblem,
+    fit_gnn,
+    freed_of_noise,
+    load_network,
+    load_trajectories,
+    save_network,
+    save_trajectories,
+    train_network,
+)
+from rsr.learned.gnn.calibration import keep_better
 from rsr.pipelines.gnn.evaluate import as_gnn
 from rsr.pipelines.gnn.settings import (
     begin,
@@ -17,20 +28,17 @@ from rsr.pipelines.gnn.settings import (
     gnn_settings,
     identified_dir,
     settings_and_seed,
+    settings_of,
     taught_dir,
     teacher_by,
     teacher_of,
     unfinished_dir,
 )
-from rsr.progress import Advance
-from rsr.scenarios import load_scenario
+from rsr.pipelines.methods import MethodFolders
+from rsr.progress import Advance, part_of
+from rsr.scenarios import Scenario
+from rsr.sessions import Session
 from rsr.workspace import Workspace
-
-
-def prior(workspace: Workspace, iteration: int, advance: Advance) -> None:
-    """Write calibration/ of iteration 0: the parameters before any recording."""
-    scenario = load_scenario(workspace.config(iteration).scenario)
-    save_calibration(start_calibration(scenario), workspace.calibration_dir(iteration))
 
 
 def identify(workspace: Workspace, iteration: int, advance: Advance) -> None:
@@ -69,3 +77,30 @@ def _problem(workspace: Workspace, iteration: int) -> LearningProblem:
     scenario, session, settings, seed = begin(workspace, iteration)
     teacher = teacher_of(workspace, iteration)
     return LearningProblem(scenario, (session,), teacher.vector(), teacher.evidence.fitted, settings, seed)
+
+
+# `gnn` as a method of calibration: teacher, network and evidence in one folder.
+
+_IDENTIFIED = 0.3
+"""Share of the progress that a teacher's identification takes."""
+
+
+@dataclass(frozen=True)
+class GnnCalibrator:
+    """The `Calibrator` that identifies a teacher, learns from it and from the recordings, and writes the network."""
+
+    config: LoopConfig
+    folders: MethodFolders
+
+    def fit(
+        self, scenario: Scenario, sessions: tuple[Session, ...], prior: Prior, seed: int, advance: Advance
+    ) -> Calibration:
+        """See `Calibrator.fit`."""
+        sessions = tuple(freed_of_noise(scenario, session) for session in sessions)
+        given, folder = self.config.gnn or GnnConfig(), self.folders.out
+        identified = part_of(advance, 0.0, _IDENTIFIED)
+        teacher = teacher_by(self.config.tune, given).fit(scenario, sessions, prior, seed, identified)
+        settings = settings_of(given)
+        problem = LearningProblem(scenario, sessions, teacher.vector(), teacher.evidence.fitted, settings, seed)
+        fit_gnn(problem, folder, part_of(advance, _IDENTIFIED, 1.0))
+        return as_gnn(scenario, sessions, teacher, folder)

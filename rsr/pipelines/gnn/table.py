@@ -12,7 +12,7 @@ GNN = StepTable(
         Step(
             name="prior",
             summary="Parameters before any recording",
-            function="rsr.pipelines.gnn.stages:prior",
+            function="rsr.pipelines.loop.stages:prior",
             deps=(),
             outs=("{dir}/calibration",),
             foreach=False,
@@ -70,7 +70,7 @@ GNN = StepTable(
     collect=Step(
         name="collect",
         summary="Record bodies in contact",
-        function="rsr.pipelines.gnn.collect:collect",
+        function="rsr.pipelines.loop.collect:collect_contacts",
         deps=(),
         outs=("{session}",),
         settings=("scenario", "seed", "reality"),
