@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rsr.pipelines.core import Curve, Plot, Step, StepTable
+from rsr.pipelines.core import Curve, Plot, Step, StepTable, collecting
 
 _BASE = "iterations/000/surrogate"
 
@@ -71,14 +71,7 @@ CLASH = StepTable(
             outs=("{dir}/report.html",),
         ),
     ),
-    collect=Step(
-        name="collect",
-        summary="Record strikes",
-        function="rsr.pipelines.loop.collect:collect_strikes",
-        deps=(),
-        outs=("{session}",),
-        settings=("scenario", "seed", "reality"),
-    ),
+    collect=collecting("Record strikes", "rsr.pipelines.loop.collect:collect_strikes"),
     plots=(Plot("Accuracy while adapting", "{dir}/evaluation/curve.json", x="strikes", y="accuracy"),),
     curves=(
         Curve("Unseen strikes predicted within 10 %", ("accuracy_before", "accuracy_after")),

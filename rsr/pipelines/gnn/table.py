@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rsr.pipelines.core import Curve, Step, StepTable
+from rsr.pipelines.core import Curve, Step, StepTable, collecting
 
 _GNN = ("scenario", "seed", "gnn")
 
@@ -67,14 +67,7 @@ GNN = StepTable(
             outs=("{dir}/report.html",),
         ),
     ),
-    collect=Step(
-        name="collect",
-        summary="Record bodies in contact",
-        function="rsr.pipelines.loop.collect:collect_contacts",
-        deps=(),
-        outs=("{session}",),
-        settings=("scenario", "seed", "reality"),
-    ),
+    collect=collecting("Record bodies in contact", "rsr.pipelines.loop.collect:collect_contacts"),
     curves=(Curve("Gap on held-out recordings", ("gap_before", "gap_teacher", "gap_after")),),
     models={"contact": "{dir}/calibration"},
 )
