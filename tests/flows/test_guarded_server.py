@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import http.client
 import json
+import os
 import sqlite3
 import stat
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,7 +23,10 @@ from terminals import InTerminal
 from toy import TABLE_NAME
 
 from rsr.cli.doctor import Diagnosis, of_machine
+from rsr.config import LoopConfig, dump_config
 from rsr.errors import ConfigError
+from rsr.files import read_json, sha256, write_bytes, write_json
+from rsr.workspace import Workspace
 from rsr_flows._password import PEOPLE, password, people
 from rsr_flows.api_server import prepare
 from rsr_tasks.environment import person_id
@@ -180,6 +185,31 @@ class TestPeople:
         (tmp_path / PEOPLE).chmod(0o640)
         with pytest.raises(ConfigError, match="got mode 640, so that others may have read it"):
             people(tmp_path)
+
+    @pytest.mark.slow  # two processes with Prefect in them
+    def test_the_form_takes_no_other_name_and_keeps_it(self, listed, server, tmp_path, monkeypatch):
+        campaign = Workspace(tmp_path)
+        write_json(campaign.chain_path, {"chain": {}})
+        dump_config(LoopConfig(), campaign.settings_path)
+        write_bytes(campaign.policy_dir(0) / "policy.npz", b"weights")
+        form = {"name": "form", "flow_id": ask("/flows/", {"name": "approve"})["id"]}
+        form |= {"entrypoint": "rsr_flows.lab.approve", "enforce_parameter_schema": False}
+        path = f"/deployments/{ask('/deployments/', form)['id']}/create_flow_run"
+
+        def decided(by: str) -> str:
+            decision = {"workspace": str(tmp_path), "iteration": 0, "by": by}
+            monkeypatch.setenv("PREFECT_API_AUTH_STRING", WORDS)
+            run = ask(path, {"parameters": {"decision": decision}})["id"]
+            command = [sys.executable, "-m", "prefect", "flow-run", "execute", run]
+            subprocess.run(command, cwd=PROJECT, env={**os.environ, **server}, capture_output=True, check=False)
+            return ask(f"/flow_runs/{run}", None, "GET")["state"]["type"]
+
+        assert decided("Operator Two") == "FAILED"
+        assert not campaign.approval_path(0).exists()
+        assert decided(PERSON) == "COMPLETED"
+        approval = read_json(campaign.approval_path(0))
+        assert (approval["by"], approval["login"]) == (PERSON, PERSON)
+        assert approval["policy_sha256"] == sha256(campaign.policy_dir(0) / "policy.npz")
 
     @pytest.mark.parametrize(("made_by", "login"), [(PERSON, PERSON), ("Operator Two", ""), (None, "")])
     def test_an_approval_knows_who_made_its_run(self, monkeypatch, made_by, login):
