@@ -69,7 +69,7 @@ SimulatorMaker = Callable[[Scenario, Path], AbstractContextManager[Simulator]]
 
 REGISTRY: dict[str, Method | None] = {
     **dict.fromkeys(METHODS),
-    "clash": Method("rsr.pipelines.clash.adapt:ClashCalibrator", "rsr.pipelines.clash.adapt:clash_simulator"),
+    "clash": Method("rsr.pipelines.clash.stages:ClashCalibrator", "rsr.pipelines.clash.stages:clash_simulator"),
     "gnn": Method("rsr.pipelines.gnn.stages:GnnCalibrator", "rsr.learned.gnn:load_gnn"),
 }
 """Every method by name; None for a search, whose parameters belong to plain MuJoCo."""

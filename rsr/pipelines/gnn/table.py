@@ -54,7 +54,7 @@ GNN = StepTable(
         Step(
             name="evaluate",
             summary="The model before, the teacher and the network on held-out recordings",
-            function="rsr.pipelines.gnn.evaluate:evaluate",
+            function="rsr.pipelines.gnn.stages:evaluate",
             deps=("{session}", "{prev}/calibration", "{dir}/identified", "{dir}/calibration"),
             outs=(),
             metrics=("{dir}/evaluation/metrics.json",),
@@ -62,7 +62,7 @@ GNN = StepTable(
         Step(
             name="report",
             summary="Predicted trajectories beside the recorded ones, as one HTML page",
-            function="rsr.pipelines.gnn.evaluate:report",
+            function="rsr.pipelines.gnn.stages:report",
             deps=("{session}", "{dir}/calibration", "{dir}/evaluation/metrics.json"),
             outs=("{dir}/report.html",),
         ),
