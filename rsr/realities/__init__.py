@@ -8,4 +8,4 @@ from rsr.realities.inbox import Inbox
 from rsr.realities.reality import CollectionPlan, Reality
 from rsr.realities.stand_in import StandIn
 
-__all__ = ["CollectionPlan", "Controller", "Inbox", "Reality", "RobotReality", "SafetyEnvelope", "StandIn"]
+__all__ = ["CollectionPlan", "Inbox", "Reality", "SafetyEnvelope", "StandIn"]
