@@ -5,7 +5,7 @@
     reward.bonus(features)                                           # added to the task reward
     reward.save(folder)
 
-`features` builds and scales transitions; `densities` and `estimators` measure KL(real || simulated), and `doctor` says
+`features` builds and scales transitions; `densities` and `estimators` measure KL(real || simulated), and `choice` says
 which estimator fits the data at hand; `transport` gives W1 or W2 of one added sample in closed form, and of a batch;
 `fitting` puts them together into a `reward`. Numpy and scipy alone: from rsr it imports only `errors` and `files`.
 """
