@@ -46,7 +46,7 @@ test: $(INSTALLED_DEV) ## Run the quick tests; TESTS=tests/sessions picks some
 	$(PYTEST) $(TESTS)
 
 test-all: $(INSTALLED_DEV) ## Run all tests, the slow ones too
-	$(PYTEST) -m 'slow or not slow' $(TESTS)
+	$(PYTEST) -m 'slow or not slow' --durations 30 $(TESTS)
 
 check: $(INSTALLED_DEV) ## Lint, format check, types of rsr, direction of imports and its picture
 	$(VENV)/bin/ruff check .

@@ -142,8 +142,8 @@ def time_type() -> dict:
 
 def ingest(bag: Path, folder: Path) -> dict[str, float]:
     from rsr.sessions import Channel
+    from rsr.sessions.ingest.mapping import Target
     from rsr.sessions.ingest.session import ingest as run_ingest
-    from rsr.sessions.ingest.target import Target
     from rsr.sessions.storage import read_session
 
     joints = tuple(f"joint{number}" for number in range(1, JOINTS + 1))

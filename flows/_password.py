@@ -1,11 +1,13 @@
 """The password of this installation's server: in one file that its owner alone may read, made when it is first needed.
 
-Whoever has it may run code as the worker's user, so it is handed on by environment, never on a command line.
+Whoever has it may run code as the worker's user, so it is handed on by environment, never on a command line. The same
+is true of the words by which persons log in at the page under their own names.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import stat
 import tempfile
@@ -17,7 +19,10 @@ from rsr.errors import ConfigError
 
 FILE = "password"
 """Name of the file in PREFECT_HOME."""
+PEOPLE = "people"
+"""Name of another file there: a line NAME:SECRET for everybody who logs in at the page by name."""
 _LEAST_CHARACTERS = 16
+_PERSON = re.compile(rf"(?P<name>[!-9;-~]+( [!-9;-~]+)*):[!-~]{{{_LEAST_CHARACTERS},}}")
 _RENEW = "Delete it; `make serve` makes a new one."
 
 
@@ -39,6 +44,30 @@ def password(home: Path) -> str:
         expected = f"one word of at least {_LEAST_CHARACTERS} characters"
         raise ConfigError(got="what is no password", expected=expected, where=str(path), next_step=_RENEW)
     return words
+
+
+def people(home: Path) -> dict[str, str]:
+    """Read who may log in by name: words, the whole of a line -> name. Nobody where there is no such file.
+
+    Raises:
+        ConfigError: others may read the file, or a line of it is none.
+    """
+    path = home / PEOPLE
+    if not path.exists():
+        return {}
+    check_private(path, f"Give everybody new words, and `chmod 600 {path}`.")
+    found = {}
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        person = _PERSON.fullmatch(line)
+        if person is None:
+            raise ConfigError(
+                got="no NAME:SECRET",
+                expected=f"a name, a colon and {_LEAST_CHARACTERS} characters or more, of ASCII, without blanks around",
+                where=f"{path}, line {number}",
+                next_step="Correct the line; `openssl rand -base64 24` makes a secret.",
+            )
+        found[line] = person["name"]
+    return found
 
 
 def check_private(path: Path, next_step: str = _RENEW) -> None:

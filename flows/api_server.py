@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rsr.errors import ConfigError
-from rsr_flows._password import client_settings, password, server_settings
+from rsr_flows._password import client_settings, password, people, server_settings
 from rsr_tasks import environment
 
 _EVERYWHERE = {"", "0.0.0.0", "::", "*"}
@@ -27,6 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     chosen = parser.parse_args(arguments)
     try:
         address = prepare(chosen.host, chosen.port)
+        people(home())
     except ConfigError as error:
         raise SystemExit(str(error)) from error
     os.environ.update(server_settings(password(home()), address))
@@ -76,7 +77,7 @@ def _serve(host: str, port: int, address: str) -> None:
 
     settings = get_current_settings().server
     config = uvicorn.Config(
-        Guard(create_app(final=True), address),
+        Guard(create_app(final=True), address, password(home()), lambda: people(home())),
         host,
         port,
         timeout_keep_alive=settings.api.keepalive_timeout,

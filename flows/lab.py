@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from rsr_flows.rsr_loop import rsr_loop
 from rsr_tasks.campaign import DEFAULT_TABLE
-from rsr_tasks.lab import allow, answer_request, choose
+from rsr_tasks.lab import allow, answer_request, choose, login_of_run
 
 _FOLDER = "the campaign's folder, on the worker's machine: an absolute path, or one from the folder of `make serve` on"
 
@@ -54,7 +54,9 @@ class Decision(BaseModel):
     workspace: str = Field(description=_FOLDER, examples=["block_on_table", "/data/campaigns/block_on_table"])
     iteration: int = Field(ge=0, description="whose policy; its report is iterations/NNN/report.html", examples=[0])
     by: str = Field(
-        min_length=1, description="name of the person who answers for it; nobody checks it", examples=["your name"]
+        min_length=1,
+        description="name of the person who answers for it: whoever logged in by name; of others nobody checks it",
+        examples=["your name"],
     )
     note: str = Field("", description="what else there is to say")
 
@@ -65,4 +67,4 @@ def approve(decision: Decision) -> None:
 
     A campaign with an approvers.yaml wants a signature, which only `rsr approve --key` can give.
     """
-    allow(decision.workspace, decision.iteration, decision.by, decision.note)
+    allow(decision.workspace, decision.iteration, decision.by, decision.note, login_of_run())

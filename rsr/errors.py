@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 T = TypeVar("T")
 
@@ -18,6 +18,11 @@ class RsrError(Exception):
         self.where = where
         self.next_step = next_step
         super().__init__(f"{where}: got {got}; expected {expected}. {next_step}")
+
+    def reworded(self, **words: str) -> Self:
+        """Make the same error with other words in some of its places."""
+        places = {"got": self.got, "expected": self.expected, "where": self.where, "next_step": self.next_step}
+        return type(self)(**{**places, **words})
 
 
 class ConfigError(RsrError):

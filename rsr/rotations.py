@@ -79,6 +79,7 @@ def turned(quaternion: np.ndarray, vector: np.ndarray) -> np.ndarray:
 
 
 def about_z(angle_rad: np.ndarray | float) -> np.ndarray:
+    """Quaternions [..., 4] (wxyz) of turns about the vertical by angles [...]."""
     half = np.asarray(angle_rad, float) / 2
     return np.stack([np.cos(half), 0 * half, 0 * half, np.sin(half)], axis=-1)
 
@@ -91,12 +92,6 @@ def angle_between(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 # Turns about the vertical of orientations wxyz: their yaw.
 
 
-def quaternion_of(yaw: np.ndarray) -> np.ndarray:
-    """Quaternions [..., 4] (wxyz) of turns about the vertical by yaw [...]."""
-    zero = 0 * yaw
-    return np.stack([np.cos(yaw / 2), zero, zero, np.sin(yaw / 2)], axis=-1)
-
-
 def yaw_of(quaternion: np.ndarray) -> np.ndarray:
     """Turn about the vertical [...] in -pi..pi of orientations [..., 4] (wxyz)."""
     w, x, y, z = np.moveaxis(quaternion, -1, 0)
@@ -106,10 +101,3 @@ def yaw_of(quaternion: np.ndarray) -> np.ndarray:
 def yaw_error(orientation: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Turn about the vertical [...] that takes orientations [..., 4] to target orientations [..., 4], in -pi..pi."""
     return wrapped(yaw_of(target) - yaw_of(orientation))
-
-
-def yawed(quaternion: np.ndarray, yaw: np.ndarray) -> np.ndarray:
-    """Turn orientations [B, 4] (wxyz) about the vertical by yaw [B]."""
-    w, x, y, z = quaternion.T
-    cosine, sine = np.cos(yaw / 2), np.sin(yaw / 2)
-    return np.stack([cosine * w - sine * z, cosine * x - sine * y, cosine * y + sine * x, cosine * z + sine * w], 1)

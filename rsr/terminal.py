@@ -8,9 +8,12 @@ from __future__ import annotations
 import codecs
 import sys
 import unicodedata
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 from rich.console import Console, RenderableType
 from rich.measure import Measurement
+from rich.table import Table
 
 _HORIZONTAL, _VERTICAL = "─━═╌╍┄┅┈┉╴╶╸╺╼╾", "│┃║╎╏┆┇┊┋╵╷╹╻╽╿"
 _SPELT = {
@@ -28,6 +31,23 @@ def tolerate_ascii() -> None:
         reconfigure = getattr(stream, "reconfigure", None)  # what a test or a notebook puts in place may lack it
         if reconfigure is not None:
             reconfigure(errors="rsr.spelt")
+
+
+def titled_table(
+    title: str, header: Sequence[str], rows: Iterable[Sequence[str]], text: Collection[int] = (0,), **style: Any
+) -> Table:
+    """Lay out a table; cells may hold markup.
+
+    Args:
+        text: which columns are text; the others are aligned right, as numbers.
+        style: further arguments of rich's Table.
+    """
+    table = Table(title=title, title_justify="left", **style)
+    for index, name in enumerate(header):
+        table.add_column(name, justify="left" if index in text else "right")
+    for row in rows:
+        table.add_row(*row)
+    return table
 
 
 def show_whole(console: Console, *what: RenderableType) -> None:

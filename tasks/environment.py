@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from uuid import NAMESPACE_URL, UUID, uuid5
 
 _DEFAULTS = {
     # No word to anybody: DO_NOT_TRACK alone does not silence Prefect's server.
@@ -29,3 +30,8 @@ def prepare(workspace_root: Path) -> None:
         os.environ.pop("PREFECT_API_URL", None)  # empty is worse than unset: events are lost with an error
     if not {"PREFECT_API_URL", "PREFECT_PROFILE"} & os.environ.keys():
         os.environ.setdefault("PREFECT_HOME", str(workspace_root / ".prefect"))
+
+
+def person_id(name: str) -> UUID:
+    """The id by which a run says that a person made it who had logged in by name, rather than an automation."""
+    return uuid5(NAMESPACE_URL, f"rsr-person:{name}")

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from prefect import get_run_logger, task
 from prefect.artifacts import create_markdown_artifact
 from prefect.cache_policies import NO_CACHE
+from prefect.context import FlowRunContext
 from prefect.events import emit_event
 
 from rsr.config import LoopConfig, dump_config, load_config, parse_config
@@ -21,6 +22,7 @@ from rsr.pipelines.lab.arrivals import Arrival, arrival
 from rsr.workspace import CHAIN_FILE, Workspace
 from rsr_tasks import begin as beginning
 from rsr_tasks.begin import Pipeline, Reality
+from rsr_tasks.environment import person_id
 from rsr_tasks.locking import live_holder
 
 _PLAIN: dict[str, Any] = {"cache_policy": NO_CACHE, "persist_result": False}
@@ -68,11 +70,19 @@ def answer_request(workspace: str, sources: list[Path], mapping: Path | None) ->
     return iteration
 
 
+def login_of_run() -> str:
+    """Say who made the present run after logging in at the page by name; "" where that is nobody (`_guard`)."""
+    context = FlowRunContext.get()
+    maker = context.flow_run.created_by if context is not None and context.flow_run is not None else None
+    name = (maker.display_value if maker is not None else None) or ""
+    return name if maker is not None and name and maker.id == person_id(name) else ""
+
+
 @task(name="allow", **_PLAIN)
-def allow(workspace: str, iteration: int, by: str, note: str) -> None:
+def allow(workspace: str, iteration: int, by: str, note: str, login: str = "") -> None:
     """Write a person's approval beside the policy; a loop that waits for it goes on by the event."""
     found = Workspace.at(Path(workspace))
-    given = approval.approve(found, iteration, by, note)
+    given = approval.approve(found, iteration, by, note, login=login)
     get_run_logger().info("policy %s of iteration %s: %s", given.policy_sha256[:12], iteration, given.said_by())
     emit_arrival(found)
 

@@ -16,7 +16,7 @@ from rsr.pipelines.loop.stages import simulators
 from rsr.policies import Policy
 from rsr.policies.training import settings_from_scratch
 from rsr.policies.training import train as learn
-from rsr.progress import Advance, bar, ignore, lines
+from rsr.progress import Advance, bar, ignore
 from rsr.scenarios import Scenario, structured
 
 # From runs to a fit, in one call.
@@ -118,15 +118,14 @@ def train(
 @contextmanager
 def shown(title: str, wanted: bool) -> Iterator[Advance]:
     """Show progress on stderr, if it is wanted; yields the function that moves it."""
-    console = Console(stderr=True)
     if not wanted:
         yield ignore
-    elif console.is_terminal or console.is_jupyter:
-        with bar(title) as advance:
-            yield advance
-    else:
-        said = [f"{title}: 0% begun", f"{title}: 100% done"]  # a notebook's log shows both, however short it was
-        console.out(said[0], highlight=False)
-        with lines(title, lambda text: console.out(text, highlight=False)) as advance:
-            yield advance
-        console.out(said[1], highlight=False)
+        return
+    console = Console(stderr=True)
+    plain = not (console.is_terminal or console.is_jupyter)
+    if plain:  # a log shows the beginning and the end, however short it was
+        console.out(f"{title}: 0% begun", highlight=False)
+    with bar(title) as advance:
+        yield advance
+    if plain:
+        console.out(f"{title}: 100% done", highlight=False)

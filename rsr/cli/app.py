@@ -26,28 +26,9 @@ from rsr.errors import RsrError
 from rsr.terminal import tolerate_ascii
 
 COMMANDS: tuple[Callable[..., int], ...] = (
-    status,
-    step,
-    report,
-    ingest,
-    check,
-    convert,
-    calibrate,
-    evaluate,
-    divergence,
-    plan,
-    train,
-    export,
-    deploy,
-    recover,
-    data,
-    clash,
-    push,
-    drift,
-    answer,
-    approve,
-    doctor,
-)
+    status, step, report, ingest, check, convert, calibrate, evaluate, divergence, plan, train, export, deploy, recover,
+    data, clash, push, drift, answer, approve, doctor,
+)  # fmt: skip
 
 FAILED = 2
 """Exit code for whatever the user can mend: wrong options and every RsrError."""

@@ -7,13 +7,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from rich.table import Table
 from tyro.conf import arg
 
 from rsr import progress
 from rsr.cli.command import hint, say, show
-from rsr.cli.options import Count, Folder, Folders, Name, OptionalFolder, read_sessions
+from rsr.cli.options import (
+    Count,
+    Folder,
+    Folders,
+    Name,
+    OptionalCount,
+    OptionalFile,
+    OptionalFolder,
+    Switch,
+    read_sessions,
+)
 from rsr.errors import ConfigError
+from rsr.terminal import titled_table
 
 if TYPE_CHECKING:
     from rsr.calibration import Calibration, Evidence
@@ -34,14 +44,14 @@ def calibrate(
     hold_out: Tag = None,
     stratify: Tag = None,
     method: Annotated[str, arg(metavar="M")] = "mjx",
-    episodes: Annotated[int | None, arg(metavar="N", help_behavior_hint="")] = None,
+    episodes: OptionalCount = None,
     seed: Count = 0,
     sensitivity: Annotated[Literal["auto", "mjx", "differences"], arg(metavar="HOW", help_behavior_hint="")] = "mjx",
-    budget: Annotated[int | None, arg(metavar="N", help_behavior_hint="")] = None,
+    budget: OptionalCount = None,
     bootstrap: Count = 0,
-    structure: Annotated[bool, arg(help_behavior_hint="")] = False,
+    structure: Switch = False,
     base: OptionalFolder = None,
-    params: Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="")] = None,
+    params: OptionalFile = None,
 ) -> int:
     """Fit the simulator's parameters to recordings, judged on episodes that the fit never sees.
 
@@ -67,7 +77,6 @@ def calibrate(
         params: with clash and gnn: a params.yaml whose section of that name says how much to simulate and to train.
     """
     from rsr.calibration import Division, start_prior
-    from rsr.config import load_config, parse_config
     from rsr.pipelines.methods import FitControls, check_method, tune_into
     from rsr.scenarios import load_scenario
     from rsr.simulators.unstable import heard, told
@@ -75,30 +84,33 @@ def calibrate(
     if episodes is None:
         episodes = 10 if method == "clash" else 32
     tune = {"fit_episodes": episodes, "sensitivity": sensitivity, "bootstrap": bootstrap, "structure": structure}
-    everything = method == "all"
-    options = {"seed": seed, "tune": tune if everything else {"method": method, **tune}}
-    settings = parse_config(options, where="command line")
-    if params is not None:
-        given = load_config(params)
-        settings = settings.model_copy(update={"clash": given.clash, "gnn": given.gnn})
+    settings = _settings(seed, tune if method == "all" else {"method": method, **tune}, params)
     check_method(settings.tune.method)
     loaded = load_scenario(scenario)
     recorded, judging = _divided(loaded, sessions, fit, judge)
-    division, controls = Division(judging, hold_out, stratify), None
-    if division != Division() or budget is not None:
-        controls = FitControls(division, budget)
-    if everything:
+    controls = FitControls(Division(judging, hold_out, stratify), budget)
+    if method == "all":
         return _compare_methods(loaded, recorded, settings, controls, out)
     before = heard()
     with progress.bar("calibrate") as advance:
-        calibration = tune_into(
-            out, loaded, recorded, start_prior(loaded), settings, settings.seed, advance, base, controls=controls
-        )
-    _show_calibration(calibration)
+        prior = start_prior(loaded)
+        found = tune_into(out, loaded, recorded, prior, settings, settings.seed, advance, base, controls=controls)
+    _show_calibration(found)
     if unstable := told(before):
         hint(f"MuJoCo called simulations unstable, mostly of parameters that were tried and left: {unstable}")
     say(str(out))
     return 0
+
+
+def _settings(seed: int, tune: Mapping[str, object], params: Path | None) -> LoopConfig:
+    """The settings of a fit; those of learning methods come from a campaign's params.yaml."""
+    from rsr.config import load_config, parse_config
+
+    settings = parse_config({"seed": seed, "tune": tune}, where="command line")
+    if params is None:
+        return settings
+    given = load_config(params)
+    return settings.model_copy(update={"clash": given.clash, "gnn": given.gnn})
 
 
 def _divided(
@@ -127,16 +139,13 @@ def _divided(
 
 
 def _show_calibration(calibration: Calibration) -> None:
-    table = Table(title=f"{calibration.method}: {calibration.status}", title_justify="left")
-    table.add_column("parameter")
-    table.add_column("value", justify="right")
-    table.add_column("95 % interval", justify="right")
-    table.add_column("verdict")
+    rows = []
     for name, estimate in calibration.estimates.items():
         unit = "" if estimate.unit == "1" else f" {estimate.unit}"
         interval = f"{estimate.lower:.4g} to {estimate.upper:.4g}{unit}"
-        table.add_row(name, f"{estimate.value:.4g}", interval, estimate.verdict)
-    show(table)
+        rows.append((name, f"{estimate.value:.4g}", interval, estimate.verdict))
+    header = ("parameter", "value", "95 % interval", "verdict")
+    show(titled_table(f"{calibration.method}: {calibration.status}", header, rows, text=(0, 3)))
     evidence = calibration.evidence
     say(
         f"gap on {len(evidence.held_out)} held-out episodes: {evidence.gap_before:.4g} {evidence.gap_unit} before, "
@@ -169,23 +178,24 @@ COMPARISON, PICTURE = "comparison.json", "comparison.png"
 
 
 def _compare_methods(
-    scenario: Scenario, sessions: tuple[Session, ...], settings: LoopConfig, controls: FitControls | None, out: Path
+    scenario: Scenario, sessions: tuple[Session, ...], settings: LoopConfig, controls: FitControls, out: Path
 ) -> int:
     """Fit with every method, one folder each below `out`; write the comparison as JSON and as a picture."""
-    from rsr.calibration import METHODS, Division, save_calibration, start_prior
+    from rsr.calibration import METHODS, start_prior
     from rsr.files import write_bytes, write_json
-    from rsr.pipelines.methods import FitControls
+    from rsr.pipelines.methods import tune_into
     from rsr.reports.calibration import disagreements, picture_of_methods
 
     found, seconds = {}, {}
     for method in METHODS:
         start = time.perf_counter()
         with progress.bar(method) as advance:
-            tune = settings.tune.model_copy(update={"method": method})
-            fitting = (controls or FitControls(Division())).calibrator(settings.model_copy(update={"tune": tune}))
-            found[method] = fitting.fit(scenario, sessions, start_prior(scenario), settings.seed, advance)
+            own = settings.model_copy(update={"tune": settings.tune.model_copy(update={"method": method})})
+            prior = start_prior(scenario)
+            found[method] = tune_into(
+                out / method, scenario, sessions, prior, own, own.seed, advance, controls=controls
+            )
         seconds[method] = time.perf_counter() - start
-        save_calibration(found[method], out / method)
     said = disagreements(found)
     rows = {method: _row(calibration, seconds[method]) for method, calibration in found.items()}
     write_json(out / COMPARISON, {"scenario": scenario.name, "methods": rows, "disagreements": said})
@@ -213,16 +223,13 @@ def _row(calibration: Calibration, seconds: float) -> dict[str, float | str]:
 
 
 def _show(found: Mapping[str, Calibration], rows: Mapping[str, Mapping[str, float | str]]) -> None:
-    table = Table(title="all methods on the same recordings", title_justify="left")
-    table.add_column("figure")
-    for method in found:
-        table.add_column(method, justify="right")
-    for name in next(iter(rows.values())):
-        table.add_row(name.replace("_", " "), *(_word(row[name]) for row in rows.values()))
+    lines = [
+        (name.replace("_", " "), *(_word(row[name]) for row in rows.values())) for name in next(iter(rows.values()))
+    ]
     for name in next(iter(found.values())).estimates:
         estimates = [calibration.estimates[name] for calibration in found.values()]
-        table.add_row(name, *(f"{each.value:.4g} ({each.verdict})" for each in estimates))
-    show(table)
+        lines.append((name, *(f"{each.value:.4g} ({each.verdict})" for each in estimates)))
+    show(titled_table("all methods on the same recordings", ("figure", *found), lines))
 
 
 def _word(value: float | str) -> str:

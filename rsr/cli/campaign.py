@@ -11,20 +11,19 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from rsr import progress
-from rsr.cli.command import Folder, hint, located, say, show
+from rsr.cli.command import hint, located, say, show
 from rsr.cli.doctor import loop_at_work
+from rsr.cli.options import OptionalFile, OptionalFolder, Switch
 from rsr.errors import ConfigError
 from rsr.pipelines import CLASH, GNN, TABLE, StepTable, run_step, table_of
 from rsr.reports import chain_table, is_simulated, read_rows, verdict_sentence
 from rsr.reports.chain import tuning_table
 from rsr.workspace import CHAIN_FILE, Workspace
 
-File = Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="")]
-
 _LOOP = "rsr-loop"
 
 
-def status(workspace: Folder = None, json: Annotated[bool, arg(help_behavior_hint="")] = False) -> int:
+def status(workspace: OptionalFolder = None, json: Switch = False) -> int:
     """Show what each iteration of the loop achieved, what is missing and what comes next.
 
     Looks at files alone. Whether they are up to date with their inputs, `dvc status` says.
@@ -52,7 +51,7 @@ def step(
     /,
     *,
     iteration: Annotated[int, arg(metavar="K")],
-    workspace: Folder = None,
+    workspace: OptionalFolder = None,
 ) -> int:
     """Run one step of an iteration; this is what dvc.yaml calls. Leaves a receipt in receipts/.
 
@@ -72,9 +71,9 @@ def step(
 
 def report(
     iteration: Annotated[int | None, arg(metavar="K", help_behavior_hint="")] = None,
-    out: File = None,
-    figure: File = None,
-    workspace: Folder = None,
+    out: OptionalFile = None,
+    figure: OptionalFile = None,
+    workspace: OptionalFolder = None,
 ) -> int:
     """Write the HTML page of an iteration, or a picture of the whole loop.
 

@@ -9,12 +9,10 @@ from rich.markup import escape
 from tyro.conf import Positional, arg
 
 from rsr.cli.command import at_least_one, say, show
+from rsr.cli.options import OptionalFile, OptionalName, Switch
 
 if TYPE_CHECKING:
     from rsr.reports.session import SessionPage
-
-OptionalFile = Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="")]
-Switch = Annotated[bool, arg(help_behavior_hint="")]
 
 REJECTED = 1
 """Exit code of `rsr check` where a session cannot be used."""
@@ -24,7 +22,7 @@ def check(
     sessions: Positional[Annotated[tuple[Path, ...], arg(metavar="SESSION [SESSION ...]", help_behavior_hint="")]],
     /,
     *,
-    scenario: Annotated[str | None, arg(metavar="S", help_behavior_hint="")] = None,
+    scenario: OptionalName = None,
     brief: Switch = False,
     html: OptionalFile = None,
     json: OptionalFile = None,

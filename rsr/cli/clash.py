@@ -11,14 +11,12 @@ from tyro.conf import arg
 
 from rsr import progress
 from rsr.cli.command import group, hint, say, show
-
-_SHAPE = Annotated[str, arg(metavar="S")]
-_DIR = Annotated[Path, arg(metavar="DIR")]
-_N = Annotated[int, arg(metavar="N")]
+from rsr.cli.options import Count, Folder, Name, OptionalCount, OptionalFile
+from rsr.errors import ConfigError
 
 
 def data(
-    shape: _SHAPE, out: _DIR, pairs: _N = 100_000, seed: _N = 0, mass: float = 0.12, mesh_unit: float = 1.0
+    shape: Name, out: Folder, pairs: Count = 100_000, seed: Count = 0, mass: float = 0.12, mesh_unit: float = 1.0
 ) -> int:
     """Simulate strikes on a shape in MuJoCo. Begun again, it goes on where it was stopped.
 
@@ -39,7 +37,7 @@ def data(
     return 0
 
 
-def train(data: _DIR, out: _DIR, steps: _N = 8_000, seed: _N = 0) -> int:
+def train(data: Folder, out: Folder, steps: Count = 8_000, seed: Count = 0) -> int:
     """Distil simulated strikes into a surrogate and judge it on some it did not see.
 
     Args:
@@ -61,7 +59,7 @@ def train(data: _DIR, out: _DIR, steps: _N = 8_000, seed: _N = 0) -> int:
     return 0
 
 
-def adapt(surrogate: _DIR, strikes: Annotated[Path, arg(metavar="FILE")], out: _DIR, seed: _N = 0) -> int:
+def adapt(surrogate: Folder, strikes: Annotated[Path, arg(metavar="FILE")], out: Folder, seed: Count = 0) -> int:
     """Adapt a surrogate to recorded strikes, and show what it predicts of others before and after.
 
     Args:
@@ -96,16 +94,16 @@ def adapt(surrogate: _DIR, strikes: Annotated[Path, arg(metavar="FILE")], out: _
 
 
 def push(
-    adapted: _DIR,
-    out: _DIR,
+    adapted: Folder,
+    out: Folder,
     simulator: Annotated[Literal["hybrid", "mujoco"], arg(metavar="S")] = "hybrid",
-    steps: Annotated[int | None, arg(metavar="N", help_behavior_hint="")] = None,
+    steps: OptionalCount = None,
     recipe: Annotated[Literal["default", "sb3"], arg(metavar="R")] = "default",
-    strikes: _N = 5,
+    strikes: Count = 5,
     reward: Annotated[str, arg(metavar="R")] = "progress",
-    trials: _N = 50,
-    seed: _N = 0,
-    json: Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="")] = None,
+    trials: Count = 50,
+    seed: Count = 0,
+    json: OptionalFile = None,
 ) -> int:
     """Learn to push a block along routes, strike by strike, with soft actor-critic; a minute or less in the hybrid.
 
@@ -121,7 +119,6 @@ def push(
         seed: of everything random; equal seeds give equal policies.
         json: also write the figures to this file.
     """
-    from rsr.errors import ConfigError
     from rsr.files import write_bytes, write_json
     from rsr.learned.clash import load_adapted
     from rsr.learned.clash.planning import HybridStrikes
@@ -131,13 +128,7 @@ def push(
     from rsr.reports.strikes import push_picture, push_table
     from rsr.simulators.strikes import FastRollout
 
-    if trials < 1 or (steps is not None and steps < 1):
-        raise ConfigError(
-            got=f"--trials {trials}" if trials < 1 else f"--steps {steps}",
-            expected="at least 1",
-            where="rsr clash push",
-            next_step="Leave it out: the default will do.",
-        )
+    _check_positive(("--trials", trials), ("--steps", steps))
     model = load_adapted(adapted)
     mujoco = partial(FastRollout, model.shape, model.identified.values, definition=model.surrogate.definition)
     rollouts = HybridStrikes(model) if simulator == "hybrid" else mujoco()
@@ -157,6 +148,17 @@ def push(
     if trained.collapsed:
         hint("the training collapsed later on: try another seed, or fewer steps")
     return 0
+
+
+def _check_positive(*options: tuple[str, int | None]) -> None:
+    for name, value in options:
+        if value is not None and value < 1:
+            raise ConfigError(
+                got=f"{name} {value}",
+                expected="at least 1",
+                where="rsr clash push",
+                next_step="Leave it out: the default will do.",
+            )
 
 
 clash = group(

@@ -11,7 +11,6 @@ from typing import Annotated, Any, Union
 
 import tyro
 from rich.console import Console, RenderableType
-from tyro.conf import arg
 
 from rsr.errors import ConfigError, RsrError
 from rsr.terminal import show_whole
@@ -46,9 +45,7 @@ def group(name: str, title: str, commands: Sequence[Callable[..., int]]) -> Call
     return run
 
 
-# The folders that a command works on: a campaign, or stored sessions.
-
-Folder = Annotated[Path | None, arg(metavar="DIR", help_behavior_hint="")]
+# What a command works on: a campaign's folder, or stored sessions.
 
 
 def located(folder: Path | None) -> Workspace:

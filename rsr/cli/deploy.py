@@ -9,19 +9,18 @@ from tyro.conf import Positional, arg
 
 from rsr import progress
 from rsr.cli.command import say
+from rsr.cli.options import Count, Folder, Name, OptionalCount, OptionalFile, OptionalFolder, OptionalName, Switch
 from rsr.config import RetrainConfig, StartConfig
 from rsr.errors import ConfigError
-
-Folder = Annotated[Path, arg(metavar="DIR")]
 
 
 def export(
     calibration: Folder,
-    policy: Annotated[Path | None, arg(metavar="DIR", help_behavior_hint="")] = None,
-    out: Annotated[Path | None, arg(metavar="DIR", help_behavior_hint="")] = None,
-    model: Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="")] = None,
+    policy: OptionalFolder = None,
+    out: OptionalFolder = None,
+    model: OptionalFile = None,
     session: Annotated[tuple[Path, ...], arg(metavar="DIR [DIR ...]", help_behavior_hint="")] = (),
-    scenario: Annotated[str | None, arg(metavar="S", help_behavior_hint="")] = None,
+    scenario: OptionalName = None,
 ) -> int:
     """Write a policy as one ONNX file with its contract, or a tuned model as an MJCF for plain MuJoCo.
 
@@ -83,10 +82,10 @@ def deploy(
     robot: Annotated[Path, arg(metavar="FILE")],
     out: Folder,
     session: Annotated[str, arg(metavar="NAME")],
-    episodes: Annotated[int, arg(metavar="N")] = 12,
-    seed: Annotated[int, arg(metavar="N")] = 0,
-    fast: Annotated[bool, arg(help_behavior_hint="")] = False,
-    scenario: Annotated[str | None, arg(metavar="S", help_behavior_hint="")] = None,
+    episodes: Count = 12,
+    seed: Count = 0,
+    fast: Switch = False,
+    scenario: OptionalName = None,
 ) -> int:
     """Run an exported policy on a robot at its rate, inside the safety envelope, and record a session.
 
@@ -131,13 +130,13 @@ def recover(recording: Positional[Folder], /) -> int:
 
 
 def train(
-    scenario: Annotated[str, arg(metavar="S")],
-    out: Annotated[Path, arg(metavar="DIR")],
+    scenario: Name,
+    out: Folder,
     algorithm: Literal["ppo", "sac"] = StartConfig().algorithm,
-    calibration: Annotated[Path | None, arg(metavar="DIR", help_behavior_hint="")] = None,
+    calibration: OptionalFolder = None,
     randomise: Literal["none", "posterior"] = RetrainConfig().randomise,
-    steps: Annotated[int | None, arg(metavar="N", help_behavior_hint="")] = None,
-    seed: Annotated[int, arg(metavar="N")] = 0,
+    steps: OptionalCount = None,
+    seed: Count = 0,
 ) -> int:
     """Train a policy from scratch with PPO or SAC in the simulator, for the task alone.
 

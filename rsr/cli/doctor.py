@@ -11,9 +11,8 @@ import socket
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
@@ -21,39 +20,24 @@ from urllib.request import Request, urlopen
 import psutil
 from rich.markup import escape
 from rich.table import Table
-from tyro.conf import arg
 
-from rsr.cli.command import NOT_IN_ORDER, Folder, located, show
+from rsr.cli.command import NOT_IN_ORDER, located, show
+from rsr.cli.options import OptionalFolder, Switch
 from rsr.errors import WorkspaceError
+from rsr.pipelines.receipt import installed_version
 
 _LEAST_FREE_GB = 2.0
 _OLDEST_PYTHON = (3, 11)
 _TOGETHER = ("mujoco", "mujoco-mjx")
 _PUBLIC = {
-    "MUJOCO_GL",
-    "PREFECT_API_URL",
-    "PREFECT_HOME",
-    "PREFECT_PROFILE",
-    "RSR_BATCH",
-    "RSR_CLUSTER",
-    "RSR_ENGINE",
-    "RSR_PROJECT",
-    "RSR_WORKERS",
-}
+    "MUJOCO_GL", "PREFECT_API_URL", "PREFECT_HOME", "PREFECT_PROFILE", "RSR_BATCH", "RSR_CLUSTER", "RSR_ENGINE",
+    "RSR_PROJECT", "RSR_WORKERS",
+}  # fmt: skip
 """Variables whose values are shown; any other may hold a secret."""
 _SECRET_KEYS = {
-    "access_key_id",
-    "account_key",
-    "client_secret",
-    "connection_string",
-    "gdrive_client_secret",
-    "oss_key_secret",
-    "password",
-    "sas_token",
-    "secret_access_key",
-    "session_token",
-    "token",
-}
+    "access_key_id", "account_key", "client_secret", "connection_string", "gdrive_client_secret", "oss_key_secret",
+    "password", "sas_token", "secret_access_key", "session_token", "token",
+}  # fmt: skip
 """Options of a DVC remote that are secrets."""
 _ANSWERED, _REFUSED = 200, {401, 403}
 _SHOWN = ("mujoco", "jax", "torch", "stable-baselines3", "prefect", "dvc")
@@ -118,7 +102,7 @@ def _python() -> Diagnosis:
 
 
 def _packages() -> Iterator[Diagnosis]:
-    versions = {name: _version(name) for name in {*_SHOWN, *_TOGETHER}}
+    versions = {name: installed_version(name) for name in {*_SHOWN, *_TOGETHER}}
     missing = sorted(name for name, version in versions.items() if version is None)
     if missing:
         yield Diagnosis("bad", "packages", f"no {', '.join(missing)}", "`make install`")
@@ -128,13 +112,6 @@ def _packages() -> Iterator[Diagnosis]:
     if len(set(series.values())) > 1:
         pair = " with ".join(f"{name} {version}" for name, version in series.items())
         yield Diagnosis("bad", "MuJoCo and MJX", pair, "Both must be of one series: `make install` brings them.")
-
-
-def _version(name: str) -> str | None:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
 
 
 def _programs() -> Iterator[Diagnosis]:
@@ -291,7 +268,7 @@ def _dvc_locks(root: Path) -> Iterator[Diagnosis]:
         yield Diagnosis("note", "DVC", f"process {pid} ({command}) holds files", remedy)
 
 
-def doctor(workspace: Folder = None, deep: Annotated[bool, arg(help_behavior_hint="")] = False) -> int:
+def doctor(workspace: OptionalFolder = None, deep: Switch = False) -> int:
     """Examine this machine, and the workspace if there is one: versions, space, locks, remote. Exit code 1 if ill.
 
     Args:

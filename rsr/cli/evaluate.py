@@ -7,12 +7,12 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from rich.table import Table
 from tyro.conf import arg
 
 from rsr.cli.command import show
-from rsr.cli.options import Folders, Name, OptionalFolder, calibration_of, read_sessions
+from rsr.cli.options import Folders, Name, OptionalFile, OptionalFolder, Switch, calibration_of, read_sessions
 from rsr.errors import ConfigError
+from rsr.terminal import titled_table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,9 +28,9 @@ def evaluate(
     scenario: Name,
     sessions: Folders,
     calibration: OptionalFolder = None,
-    held_out: Annotated[bool, arg(help_behavior_hint="")] = False,
+    held_out: Switch = False,
     start: Annotated[str | None, arg(metavar="NAME", help_behavior_hint="")] = None,
-    json: Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="")] = None,
+    json: OptionalFile = None,
 ) -> int:
     """Measure how well a simulator predicts recordings, replaying their commands open loop.
 
@@ -155,10 +155,5 @@ def _named(figures: Mapping[str, float]) -> dict[str, float]:
 
 
 def _show_figures(figures: Mapping[str, Mapping[str, float]], count: int) -> None:
-    table = Table(title=f"{count} episodes, replayed open loop", title_justify="left")
-    table.add_column("figure")
-    for name in figures:
-        table.add_column(name, justify="right")
-    for name in figures["nominal"]:
-        table.add_row(name, *(f"{found[name]:.4g}" for found in figures.values()))
-    show(table)
+    rows = [(name, *(f"{found[name]:.4g}" for found in figures.values())) for name in figures["nominal"]]
+    show(titled_table(f"{count} episodes, replayed open loop", ("figure", *figures), rows))

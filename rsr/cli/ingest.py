@@ -12,6 +12,7 @@ from tyro.conf import Positional, arg
 
 from rsr import progress
 from rsr.cli.command import ask, hint, say
+from rsr.cli.options import Count, Folder, Name, OptionalFile, OptionalFolder, Switch
 from rsr.errors import ConfigError, Refused
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from rsr.sessions import Session
     from rsr.sessions.checks.findings import Finding
     from rsr.sessions.exporters import Simulated
-    from rsr.sessions.ingest.guessing import Question
+    from rsr.sessions.ingest.mapping import Question
     from rsr.sessions.ingest.session import Ingested
 
 _Optional = arg(metavar="NAME", help_behavior_hint="")
@@ -29,16 +30,16 @@ def ingest(
     sources: Positional[Annotated[tuple[Path, ...], arg(metavar="SOURCE [SOURCE ...]", help_behavior_hint="")]],
     /,
     *,
-    scenario: Annotated[str, arg(metavar="S")],
+    scenario: Name,
     format: Annotated[str | None, _Optional] = None,
-    map: Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="")] = None,
-    out: Annotated[Path, arg(metavar="DIR")] = Path("data"),
+    map: OptionalFile = None,
+    out: Folder = Path("data"),
     name: Annotated[str | None, _Optional] = None,
     robot: Annotated[str | None, _Optional] = None,
     keep: Literal["copy", "hash"] = "copy",
-    simulated: Annotated[bool, arg(help_behavior_hint="")] = False,
-    largest_mb: Annotated[int, arg(metavar="N")] = 1024,
-    quarantine: Annotated[Path | None, arg(metavar="DIR", help_behavior_hint="")] = None,
+    simulated: Switch = False,
+    largest_mb: Count = 1024,
+    quarantine: OptionalFolder = None,
 ) -> int:
     """Turn recordings (bags, MCAP, LeRobot, HDF5, CSV, parquet, npz, ...) into a session, guessing what can be guessed.
 
@@ -60,29 +61,25 @@ def ingest(
     """
     from rsr.scenarios import load_scenario
     from rsr.scenarios.recorded import target_of
-    from rsr.sessions.ingest.mapping import read_lines, write_mapping
-    from rsr.sessions.ingest.session import Origin
-    from rsr.sessions.ingest.session import ingest as run
+    from rsr.sessions.ingest import session as sessions
+    from rsr.sessions.ingest.mapping import write_mapping
     from rsr.sessions.intake.screening import IntakeLimits
 
     _check(sources, largest_mb)
     loaded = load_scenario(scenario)
     file = map or Path("mappings") / f"{loaded.name}.yaml"
-    given = read_lines(file) if file.is_file() else {}
-    if given:
-        hint(f"mapping: {file}")
-    origin = Origin(reality="simulator" if simulated else "lab", simulated=simulated, robot=robot)
+    given = _lines(file)
     answers = _ask if sys.stdin.isatty() and sys.stderr.isatty() else None
     bar = progress.bar("ingest") if answers is None else nullcontext(progress.ignore)
     with _explained(file, sources, quarantine), bar as advance:
-        found = run(
+        found = sessions.ingest(
             sources,
             target_of(loaded),
             out,
             given=given,
             format=format,
             name=name,
-            origin=origin,
+            origin=sessions.Origin("simulator" if simulated else "lab", simulated, robot),
             keep=keep,
             limits=IntakeLimits(largest_mb),
             ask=answers,
@@ -90,11 +87,19 @@ def ingest(
             advance=advance,
         )
     write_mapping(file, found.mapping)
-    _tell(found, file, scenario)
-    for finding in () if found.known else _poses(loaded, found.folder):
-        hint(f"{finding.severity}: {finding}")
+    _tell(found, file, scenario, loaded)
     say(str(found.folder))
     return 0
+
+
+def _lines(file: Path) -> dict[str, Any]:
+    """What the mapping's file says, where there is one."""
+    from rsr.sessions.ingest.mapping import read_lines
+
+    given = read_lines(file) if file.is_file() else {}
+    if given:
+        hint(f"mapping: {file}")
+    return given
 
 
 @contextmanager
@@ -103,7 +108,8 @@ def _explained(file: Path, sources: tuple[Path, ...], quarantine: Path | None) -
     try:
         yield
     except ConfigError as error:
-        raise _with_file(error, file) from error
+        words = error.next_step.replace("the file that you name with --map", str(file))
+        raise error.reworded(next_step=words) from error
     except Refused as error:
         raise _set_aside(error, sources, quarantine) from error
 
@@ -142,19 +148,13 @@ def _ask(question: Question) -> Any:
     return ask(".".join(question.place), shown, read)
 
 
-def _with_file(error: ConfigError, file: Path) -> ConfigError:
-    next_step = error.next_step.replace("the file that you name with --map", str(file))
-    return ConfigError(got=error.got, expected=error.expected, where=error.where, next_step=next_step)
-
-
 def _set_aside(error: Refused, sources: tuple[Path, ...], folder: Path | None) -> Refused:
     """Move the source that was refused to the folder that was named for it; the others stay, and without one all do."""
     from rsr.sessions.intake.gate import quarantine
 
     source = _named_in(error, sources) if folder is not None else None
     moved = "and nothing was moved" if source is None else f"the source is now {quarantine(source, error, folder)}"
-    next_step = f"Nothing was stored, {moved}. {error.next_step}"
-    return Refused(got=error.got, expected=error.expected, where=error.where, next_step=next_step)
+    return error.reworded(next_step=f"Nothing was stored, {moved}. {error.next_step}")
 
 
 def _named_in(error: Refused, sources: tuple[Path, ...]) -> Path | None:
@@ -165,7 +165,7 @@ def _named_in(error: Refused, sources: tuple[Path, ...]) -> Path | None:
     return max(named or sources, key=lambda each: len(str(each.resolve())))  # run-10 begins like run-1
 
 
-def _tell(found: Ingested, file: Path, scenario: str) -> None:
+def _tell(found: Ingested, file: Path, scenario: str, loaded: Scenario) -> None:
     for words in found.damage:
         hint(f"note: {words}")
     if found.known:
@@ -173,6 +173,8 @@ def _tell(found: Ingested, file: Path, scenario: str) -> None:
     else:
         hint(f"{found.episodes} episodes, {found.seconds:.1f} s; mapping kept in {file}")
     hint(f"Now look at it: rsr check {found.folder} --scenario {scenario}")
+    for finding in () if found.known else _poses(loaded, found.folder):
+        hint(f"{finding.severity}: {finding}")
 
 
 def _poses(scenario: Scenario, folder: Path) -> list[Finding]:
@@ -197,8 +199,8 @@ def data(
     name: Positional[Annotated[str, arg(metavar="NAME")]],
     /,
     *,
-    root: Annotated[Path, arg(metavar="DIR")] = Path("data"),
-    source: Annotated[Path | None, arg(metavar="DIR", help_behavior_hint="")] = None,
+    root: Folder = Path("data"),
+    source: OptionalFolder = None,
 ) -> int:
     """Store published recordings as a session, fetched from their authors and compared with their checksums.
 
@@ -226,7 +228,7 @@ def convert(
     *,
     to: Annotated[str, arg(metavar="FORMAT")],
     out: Annotated[Path, arg(metavar="PATH")],
-    calibration: Annotated[Path | None, arg(metavar="DIR", help_behavior_hint="")] = None,
+    calibration: OptionalFolder = None,
 ) -> int:
     """Write a stored session in a format that the tools of others read.
 

@@ -7,14 +7,15 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from rsr.cli.command import NOT_IN_ORDER, Folder, located, say
+from rsr.cli.command import NOT_IN_ORDER, located, say
+from rsr.cli.options import OptionalFile, OptionalFolder
 from rsr.files import write_json
 
 
 def drift(
     sessions: Annotated[tuple[Path, ...], arg(metavar="DIR [DIR ...]", help_behavior_hint="")] = (),
-    workspace: Folder = None,
-    json: Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="")] = None,
+    workspace: OptionalFolder = None,
+    json: OptionalFile = None,
 ) -> int:
     """Say whether the robot has changed since it was calibrated. Exit code 1 if it has.
 
@@ -41,8 +42,8 @@ def answer(
     sources: Positional[Annotated[tuple[Path, ...], arg(metavar="SOURCE [SOURCE ...]", help_behavior_hint="")]],
     /,
     *,
-    map: Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="")] = None,
-    workspace: Folder = None,
+    map: OptionalFile = None,
+    workspace: OptionalFolder = None,
 ) -> int:
     """Put recordings into a campaign's inbox as the session that it waits for; where a lab is served, it then goes on.
 
@@ -61,9 +62,9 @@ def answer(
 def approve(
     iteration: Annotated[int, arg(metavar="K")],
     by: Annotated[str, arg(metavar="NAME")],
-    key: Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="")] = None,
+    key: OptionalFile = None,
     note: Annotated[str, arg(metavar="TEXT", help_behavior_hint="")] = "",
-    workspace: Folder = None,
+    workspace: OptionalFolder = None,
 ) -> int:
     """Let the policy of an iteration be deployed, where `reality.approval` in params.yaml asks for it.
 

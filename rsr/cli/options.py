@@ -20,7 +20,11 @@ Name = Annotated[str, arg(metavar="S")]
 Folders = Annotated[tuple[Path, ...], arg(metavar="DIR [DIR ...]")]
 Folder = Annotated[Path, arg(metavar="DIR")]
 OptionalFolder = Annotated[Path | None, arg(metavar="DIR", help_behavior_hint="")]
+OptionalFile = Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="")]
 Count = Annotated[int, arg(metavar="N")]
+OptionalCount = Annotated[int | None, arg(metavar="N", help_behavior_hint="")]
+OptionalName = Annotated[str | None, arg(metavar="S", help_behavior_hint="")]
+Switch = Annotated[bool, arg(help_behavior_hint="")]
 
 
 def read_sessions(scenario: Scenario, folders: Sequence[Path]) -> tuple[Session, ...]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from rich.markup import escape
-from rich.table import Table
-from tyro.conf import arg
 
 from rsr import progress
 from rsr.cli.command import say, show
-from rsr.cli.options import Count, Folder, Folders, Name, OptionalFolder, calibration_of, read_sessions
+from rsr.cli.options import Count, Folder, Folders, Name, OptionalFile, OptionalFolder, calibration_of, read_sessions
+from rsr.terminal import titled_table
 
 if TYPE_CHECKING:
     from rsr.infogap import EstimatorChoice
@@ -76,7 +74,7 @@ def divergence(
     calibration: OptionalFolder = None,
     transitions: Count = 1000,
     seed: Count = 0,
-    json: Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="")] = None,
+    json: OptionalFile = None,
 ) -> int:
     """Measure KL(real || simulated) by every estimator that can be applied, and say which of them to trust.
 
@@ -123,30 +121,21 @@ def _figures(found: EstimatorChoice) -> dict[str, float | str]:
 
 def _show_diagnosis(found: EstimatorChoice) -> None:
     title = f"KL(real || simulated), {found.samples} transitions of {found.columns} columns"
-    table = Table(title=title, title_justify="left")
-    table.add_column("estimator")
-    table.add_column("nats", justify="right")
-    table.add_column("of noise alone", justify="right")
-    table.add_column("note")
+    rows = []
     for each in found.estimates:
         name = f"[bold]{each.estimator}[/]" if each.estimator == found.advised else each.estimator
-        table.add_row(name, f"{each.value:.4g}", f"{each.floor:.4g}", escape("; ".join(each.warnings)))
-    show(table)
+        rows.append((name, f"{each.value:.4g}", f"{each.floor:.4g}", escape("; ".join(each.warnings))))
+    show(titled_table(title, ("estimator", "nats", "of noise alone", "note"), rows, text=(0, 3)))
     say(f"take {found.advised}: {'; '.join(found.reasons)}")
 
 
 def _show_plan(made: RecordingPlan) -> None:
-    table = Table(title=f"the best of {len(made.ranked)} candidates", title_justify="left")
-    table.add_column("", justify="right")
-    table.add_column("episode")
-    table.add_column("new", justify="right")
-    table.add_column("nats", justify="right")
-    table.add_column("most informed")
-    table.add_column("what to do")
+    rows = []
     for rank, each in enumerate(made.ranked[:_LISTED], start=1):
         figures = (f"{each.novelty:.2f}", f"{each.weak_nats:.1f}", each.most_informed)
-        table.add_row(str(rank), each.candidate.name, *figures, escape(each.candidate.description))
-    show(table)
+        rows.append((str(rank), each.candidate.name, *figures, escape(each.candidate.description)))
+    header = ("", "episode", "new", "nats", "most informed", "what to do")
+    show(titled_table(f"the best of {len(made.ranked)} candidates", header, rows, text=(1, 4, 5)))
     say(f"not known well: {', '.join(made.weak)}")
     estimate = made.gap.estimate
     say(f"gap: {estimate.value:.3g} nats by {estimate.estimator}, of which noise alone is {estimate.floor:.3g}")

@@ -6,22 +6,19 @@ Such a simulator is learnt by `rsr calibrate --method gnn` or a campaign of the 
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from rich.table import Table
 from tyro.conf import arg
 
 from rsr import progress
 from rsr.cli.command import say, show
+from rsr.cli.options import Count, Folder, Name, OptionalFile
+from rsr.terminal import titled_table
 
 if TYPE_CHECKING:
-    from rsr.learned.gnn.pushes import Pushes
+    from rich.table import Table
 
-_NAME = Annotated[str, arg(metavar="S")]
-_DIR = Annotated[Path, arg(metavar="DIR")]
-_MAYBE = Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="")]
-_N = Annotated[int, arg(metavar="N")]
+    from rsr.learned.gnn.pushes import Pushes
 
 _STARTS = 10
 # Cubes that were pushed at 2 m/s have come to rest by then.
@@ -29,12 +26,12 @@ _HORIZON_S = 0.75
 
 
 def push(
-    scenario: _NAME,
-    calibration: _DIR,
+    scenario: Name,
+    calibration: Folder,
     target: Annotated[tuple[float, float], arg(metavar="X Y")],
-    steps: _N = 10,
-    seed: _N = 0,
-    json: _MAYBE = None,
+    steps: Count = 10,
+    seed: Count = 0,
+    json: OptionalFile = None,
 ) -> int:
     """Find how to push one body into another so that this one stops at a target, by gradients through the network.
 
@@ -75,12 +72,11 @@ def push(
 
 
 def _table(found: Pushes) -> Table:
-    table = Table(title="pushes", title_justify="left")
-    for name in ("start (m/s)", "at first (mm)", "found (m/s)", "at last (mm)"):
-        table.add_column(name, justify="right")
+    rows = []
     for tried, velocity, trace, distance in zip(
         found.tried_m_s, found.velocity_m_s, found.trace_m, found.distance_m, strict=True
     ):
         words = [f"{x:.3f} {y:.3f}" for x, y in (tried[0].tolist(), velocity.tolist())]
-        table.add_row(words[0], f"{1e3 * trace[0]:.1f}", words[1], f"{1e3 * distance:.1f}")
-    return table
+        rows.append((words[0], f"{1e3 * trace[0]:.1f}", words[1], f"{1e3 * distance:.1f}"))
+    header = ("start (m/s)", "at first (mm)", "found (m/s)", "at last (mm)")
+    return titled_table("pushes", header, rows, text=())

@@ -5,46 +5,30 @@
     reward.bonus(features)                                           # added to the task reward
     reward.save(folder)
 
-`features` builds and scales transitions; `densities` and `estimators` measure KL(real || simulated), and `doctor` says
+`features` builds and scales transitions; `densities` and `estimators` measure KL(real || simulated), and `choice` says
 which estimator fits the data at hand; `transport` gives W1 or W2 of one added sample in closed form, and of a batch;
 `fitting` puts them together into a `reward`. Numpy and scipy alone: from rsr it imports only `errors` and `files`.
 """
 
 from rsr.infogap.choice import EstimatorChoice, diagnose
 from rsr.infogap.densities import kl_axis, kl_conditional_gaussian
-from rsr.infogap.estimators import ESTIMATORS, Divergence, Estimator, divergence
+from rsr.infogap.estimators import ESTIMATORS, divergence
 from rsr.infogap.features import Scaler, transition_noise, transitions
 from rsr.infogap.fitting import RewardSettings, fit_infogap
 from rsr.infogap.reward import InfoGapReward, open_share
-from rsr.infogap.transport import (
-    METRICS,
-    ORDERS,
-    GroundMetric,
-    Order,
-    Transport,
-    clipped,
-    euclidean,
-    saturating,
-    w_of_added_batch,
-)
+from rsr.infogap.transport import METRICS, GroundMetric, Transport, saturating, w_of_added_batch
 
 __all__ = [
     "ESTIMATORS",
     "METRICS",
-    "ORDERS",
-    "Divergence",
-    "Estimator",
     "EstimatorChoice",
     "GroundMetric",
     "InfoGapReward",
-    "Order",
     "RewardSettings",
     "Scaler",
     "Transport",
-    "clipped",
     "diagnose",
     "divergence",
-    "euclidean",
     "fit_infogap",
     "kl_axis",
     "kl_conditional_gaussian",

@@ -136,10 +136,6 @@ class _Task:
     noise: np.ndarray
 
 
-def _kde(p: np.ndarray, q: np.ndarray, task: _Task) -> float:
-    return kde_of_standardised(p, q, paired=task.paired, skew=task.skew)
-
-
 def _gaussian(p: np.ndarray, q: np.ndarray, task: _Task) -> float:
     return kl_gaussian_of_pairs(p, q, blur=np.maximum(_BLUR, task.noise)) if task.paired else kl_gaussian(p, q)
 
@@ -150,15 +146,11 @@ def _knn(p: np.ndarray, q: np.ndarray, task: _Task) -> float:
     return kl_knn_of_pairs(p, q, finest=finest) if task.paired else kl_knn(p, q, finest=finest)
 
 
-def _conditional(p: np.ndarray, q: np.ndarray, task: _Task) -> float:
-    return conditional_of_standardised(p, q)
-
-
 _ESTIMATES: dict[str, Callable[[np.ndarray, np.ndarray, _Task], float]] = {
-    "kde": _kde,
+    "kde": lambda p, q, task: kde_of_standardised(p, q, paired=task.paired, skew=task.skew),
     "gaussian": _gaussian,
     "knn": _knn,
-    "conditional": _conditional,
+    "conditional": lambda p, q, task: conditional_of_standardised(p, q),
 }
 
 

@@ -86,6 +86,12 @@ class Step:
         return _resolve(self.metrics, workspace, iteration)
 
 
+def collecting(summary: str, function: str, deps: tuple[str, ...] = (), reads_task: bool = True) -> Step:
+    """The step `collect`, which makes the recording of an iteration."""
+    settings = ("scenario", "seed", "reality")
+    return Step("collect", summary, function, deps, ("{session}",), settings=settings, reads_task=reads_task)
+
+
 @dataclass(frozen=True)
 class StepTable:
     """The steps of a loop.

@@ -1,15 +1,15 @@
 """Registry of the calibration methods: those that search for parameters, and those that also learn a simulator.
 
-`rsr.calibration` and `rsr.learned` do not import each other, so the names of all methods meet here. Each name has a
-maker of a `Calibrator` and one of the simulator that its parameters belong to, both named by text
-("module:function"), so that reading the registry loads neither torch nor JAX. A new method is a line in `REGISTRY`.
+`rsr.calibration` and `rsr.learned` do not import each other, so the names of all methods meet here. One that learns has
+a maker of a `Calibrator` and one of the simulator that its parameters belong to, both named by text ("module:name"), so
+that reading the registry loads neither torch nor JAX. A new method is a line in `REGISTRY`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rsr.calibration import METHODS, Calibration, Calibrator, Division, Effort, Prior, calibrator, save_calibration
@@ -39,7 +39,7 @@ class MethodFolders:
 
 @dataclass(frozen=True)
 class Method:
-    """A method of calibration, both makers as "module:function".
+    """A method that learns a simulator, both makers as "module:name".
 
     Args:
         calibrator: `CalibratorMaker`.
@@ -58,46 +58,41 @@ class FitControls:
         budget: points that the search may evaluate; by default as many as usual.
     """
 
-    division: Division
+    division: Division = field(default_factory=Division)
     budget: int | None = None
 
-    def calibrator(self, config: LoopConfig) -> Calibrator:
-        """Make the calibrator; refuses a method that learns a simulator."""
-        if config.tune.method not in METHODS:
-            raise ConfigError(
-                got=f"method '{config.tune.method}' with --judge, --hold-out, --stratify or --budget",
-                expected=f"one of {', '.join(METHODS)}: others divide recordings and spend time in their own ways",
-                where="command line",
-                next_step="Leave these options out, or choose another method.",
-            )
-        return calibrator(config.tune, None if self.budget is None else Effort(budget=self.budget), self.division)
 
-
+USUAL = FitControls()
 CalibratorMaker = Callable[[LoopConfig, MethodFolders], Calibrator]
 SimulatorMaker = Callable[[Scenario, Path], AbstractContextManager[Simulator]]
 """(scenario, folder of the calibration) -> the simulator to use its parameters with."""
 
-_SEARCH = Method("rsr.pipelines.methods:search_calibrator", "rsr.pipelines.methods:mujoco_simulator")
-REGISTRY: dict[str, Method] = {
-    **dict.fromkeys(METHODS, _SEARCH),
-    "clash": Method("rsr.pipelines.clash.method:clash_calibrator", "rsr.pipelines.clash.method:clash_simulator"),
-    "gnn": Method("rsr.pipelines.gnn.method:gnn_calibrator", "rsr.pipelines.gnn.method:gnn_simulator"),
+REGISTRY: dict[str, Method | None] = {
+    **dict.fromkeys(METHODS),
+    "clash": Method("rsr.pipelines.clash.stages:ClashCalibrator", "rsr.pipelines.clash.stages:clash_simulator"),
+    "gnn": Method("rsr.pipelines.gnn.stages:GnnCalibrator", "rsr.learned.gnn:load_gnn"),
 }
+"""Every method by name; None for a search, whose parameters belong to plain MuJoCo."""
 
 
-def search_calibrator(config: LoopConfig, folders: MethodFolders) -> Calibrator:
-    """Make the calibrator of a method that searches for parameters; it needs no folder."""
-    return calibrator(config.tune)
+def make_calibrator(config: LoopConfig, folders: MethodFolders, controls: FitControls = USUAL) -> Calibrator:
+    """Make the calibrator of the method that `tune.method` names; a search needs no folder.
 
-
-def mujoco_simulator(scenario: Scenario, folder: Path) -> AbstractContextManager[Simulator]:
-    """Make plain MuJoCo: a search changes parameters only."""
-    return MujocoSimulator(scenario)
-
-
-def make_calibrator(config: LoopConfig, folders: MethodFolders) -> Calibrator:
-    """Make the calibrator of the method that `tune.method` names."""
-    maker: CalibratorMaker = load(REGISTRY[check_method(config.tune.method)].calibrator)
+    Raises:
+        ConfigError: there is no such method, or it learns a simulator and has no such controls.
+    """
+    method = REGISTRY[check_method(config.tune.method)]
+    if method is None:
+        effort = {} if controls.budget is None else {"effort": Effort(budget=controls.budget)}
+        return calibrator(config.tune, division=controls.division, **effort)
+    if controls != USUAL:
+        raise ConfigError(
+            got=f"method '{config.tune.method}' with --judge, --hold-out, --stratify or --budget",
+            expected=f"one of {', '.join(METHODS)}: others divide recordings and spend time in their own ways",
+            where="command line",
+            next_step="Leave these options out, or choose another method.",
+        )
+    maker: CalibratorMaker = load(method.calibrator)
     return maker(config, folders)
 
 
@@ -111,17 +106,10 @@ def tune_into(
     advance: Advance,
     base: Path | None = None,
     previous: Path | None = None,
-    controls: FitControls | None = None,
+    controls: FitControls = USUAL,
 ) -> Calibration:
-    """Calibrate by the method that the settings name, and write the result into a folder (`MethodFolders`).
-
-    Args:
-        controls: by default, as usual.
-    """
-    if controls is None:
-        fitting = make_calibrator(config, MethodFolders(folder, base, previous))
-    else:
-        fitting = controls.calibrator(config)
+    """Calibrate by the method that the settings name, and write the result into a folder (`MethodFolders`)."""
+    fitting = make_calibrator(config, MethodFolders(folder, base, previous), controls)
     calibration = fitting.fit(scenario, sessions, prior, seed, advance)
     save_calibration(calibration, folder)
     return calibration
@@ -141,7 +129,8 @@ def check_method(method: str) -> str:
 
 def simulator_of(scenario: Scenario, method: str | None, folder: Path | None) -> AbstractContextManager[Simulator]:
     """Make the simulator that a calibration's parameters belong to; MuJoCo for the nominal ones."""
-    if folder is None or method not in REGISTRY:
+    learning = None if folder is None or method is None else REGISTRY.get(method)
+    if folder is None or learning is None:
         return MujocoSimulator(scenario)
-    maker: SimulatorMaker = load(REGISTRY[method].simulator)
+    maker: SimulatorMaker = load(learning.simulator)
     return maker(scenario, folder)

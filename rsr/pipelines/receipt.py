@@ -23,18 +23,8 @@ from rsr.randomness import one_thread
 from rsr.workspace import Workspace
 
 _PACKAGES = (
-    "rsr",
-    "numpy",
-    "scipy",
-    "mujoco",
-    "torch",
-    "stable_baselines3",
-    "cmaes",
-    "jax",
-    "pyarrow",
-    "dvc",
-    "prefect",
-)
+    "rsr", "numpy", "scipy", "mujoco", "torch", "stable_baselines3", "cmaes", "jax", "pyarrow", "dvc", "prefect",
+)  # fmt: skip
 
 
 def run_step(workspace: Workspace, name: str, iteration: int, advance: Advance, table: StepTable = TABLE) -> None:
@@ -88,14 +78,14 @@ def code_version() -> str:
     source = Path(__file__).resolve().parents[1]
     # An installed rsr may lie inside somebody else's repository: ask whether git tracks this very file.
     if _git(source, "ls-files", "--error-unmatch", "__init__.py") is None:
-        return _version("rsr") or "unknown"
+        return installed_version("rsr") or "unknown"
     commit = _git(source, "describe", "--always", "--match", "v*") or "uncommitted"
     return f"{commit}-dirty" if _git(source, "status", "--porcelain", "--", ".") else commit
 
 
 @cache
 def package_versions() -> dict[str, str]:
-    found = {name: version for name in _PACKAGES if (version := _version(name))}
+    found = {name: version for name in _PACKAGES if (version := installed_version(name))}
     return {"python": platform.python_version(), **found}
 
 
@@ -137,7 +127,8 @@ def _verdict(workspace: Workspace, step: Step, iteration: int) -> str:
     return str(read_json(workspace.root / path.format(dir=workspace.relative(workspace.iteration_dir(iteration))))[key])
 
 
-def _version(package: str) -> str | None:
+def installed_version(package: str) -> str | None:
+    """Version of an installed package; None where it is not installed."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

@@ -11,7 +11,7 @@ from typing import Any
 
 from rsr.errors import WorkspaceError
 from rsr.pipelines.clash.table import CLASH
-from rsr.pipelines.core import Curve, Plot, Step, StepTable
+from rsr.pipelines.core import Curve, Plot, Step, StepTable, collecting
 from rsr.pipelines.gnn.table import GNN
 from rsr.workspace import Workspace
 
@@ -91,13 +91,8 @@ TABLE = StepTable(
             outs=("{dir}/report.html",),
         ),
     ),
-    collect=Step(
-        name="collect",
-        summary="Record a session with the previous policy",
-        function="rsr.pipelines.loop.collect:collect",
-        deps=("{prev}/policy",),
-        outs=("{session}",),
-        settings=("scenario", "seed", "reality"),
+    collect=collecting(
+        "Record a session with the previous policy", "rsr.pipelines.loop.collect:collect", ("{prev}/policy",)
     ),
     plots=(
         Plot("Success while learning", "{dir}/policy/curve.json", x="steps", y="success"),
@@ -143,13 +138,9 @@ WITHOUT_POLICY = StepTable(
             reads_task=False,
         ),
     ),
-    collect=Step(
-        name="collect",
-        summary="Take the session that the lab recorded",
-        function="rsr.pipelines.loop.collect:collect_without_policy",
-        deps=(),
-        outs=("{session}",),
-        settings=TABLE.collect.settings,
+    collect=collecting(
+        "Take the session that the lab recorded",
+        "rsr.pipelines.loop.collect:collect_without_policy",
         reads_task=False,
     ),
     curves=(Curve("Gap between reality and simulation", ("gap_before", "gap_after")),),

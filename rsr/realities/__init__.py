@@ -5,8 +5,7 @@ May import policies, simulators, scenarios and sessions. Nothing that fits or tr
 
 from rsr.realities.envelope import SafetyEnvelope
 from rsr.realities.inbox import Inbox
-from rsr.realities.reality import CollectionPlan, Controller, Reality
-from rsr.realities.robot import RobotReality
+from rsr.realities.reality import CollectionPlan, Reality
 from rsr.realities.stand_in import StandIn
 
-__all__ = ["CollectionPlan", "Controller", "Inbox", "Reality", "RobotReality", "SafetyEnvelope", "StandIn"]
+__all__ = ["CollectionPlan", "Inbox", "Reality", "SafetyEnvelope", "StandIn"]

@@ -6,7 +6,7 @@ import base64
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import matplotlib
 import numpy as np
@@ -58,6 +58,7 @@ STYLE: dict[Any, Any] = {
     "ytick.labelsize": 8,
 }
 
+T = TypeVar("T")
 Paint = Callable[[Sequence[Axes]], None]
 """Draw into axes, which come row by row."""
 
@@ -107,16 +108,26 @@ def band(axes: Axes, x: np.ndarray, samples: np.ndarray, colour: str, label: str
     axes.plot(x, middle, color=colour, label=label)
 
 
-def grid_of(count: int, most_columns: int = 3) -> tuple[int, int]:
-    """Rows and columns that hold so many panels."""
-    columns = min(most_columns, count)
-    return -(-count // columns), columns
+def draw_panels(
+    items: Sequence[T], paint: Callable[[Axes, T], None], height: float, most_columns: int = 3, **legend: Any
+) -> Drawn:
+    """Draw a panel for each item, row by row, with a legend in the first.
 
+    Args:
+        height: of a panel, in inches.
+        legend: how the legend is drawn.
+    """
+    columns = min(most_columns, len(items))
+    grid = -(-len(items) // columns), columns
 
-def hide(axes: Sequence[Axes]) -> None:
-    """Leave places of a grid empty."""
-    for place in axes:
-        place.set_visible(False)
+    def compose(axes: Sequence[Axes]) -> None:
+        for place, item in zip(axes, items, strict=False):
+            paint(place, item)
+        for place in axes[len(items) :]:
+            place.set_visible(False)
+        axes[0].legend(**legend)
+
+    return draw(compose, (WIDE, height * grid[0]), grid)
 
 
 def whole_numbers(axes: Axes, numbers: Sequence[int]) -> None:

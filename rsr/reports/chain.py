@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 
 from rich import box
 from rich.table import Table
@@ -11,6 +11,7 @@ from rsr.errors import WorkspaceError
 from rsr.files import DAMAGED, read_json
 from rsr.reports._html import ABSENT, counted, millimetres, number, percent, seconds
 from rsr.reports.key_figures import Figure, Row, figures_of, gap_unit, narrowed
+from rsr.terminal import titled_table
 from rsr.workspace import Workspace
 
 CLOSE_POINTS = 10
@@ -63,17 +64,15 @@ def chain_table(rows: Sequence[Row], simulated: bool = True) -> Table:
     """One line an iteration k, for the terminal; fits 80 columns."""
     source = "recorded on a simulated stand-in" if simulated else "recorded in reality"
     title = f"Real-Sim-Real by iteration k, {source}"
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=0, pad_edge=False)
-    table.min_width = len(title)  # rich would break the title where the table ends
-    table.add_column("\nk", justify="right")
     figures, shown = narrowed(rows)
-    for figure in figures:
-        table.add_column(figure.title.replace(" ", "\n"), justify="right")
-    table.add_column("parameters\nidentified", justify="right")
+    lines = []
     for row in shown:
         verdicts = list(row.get("verdicts", {}).values())
         identified = f"{verdicts.count('identified')} of {len(verdicts)}" if verdicts else ABSENT
-        table.add_row(str(row.get("iteration")), *(f.text(row.get(f.key)) for f in figures), identified)
+        lines.append((str(row.get("iteration")), *(f.text(row.get(f.key)) for f in figures), identified))
+    header = ("\nk", *(figure.title.replace(" ", "\n") for figure in figures), "parameters\nidentified")
+    table = titled_table(title, header, lines, text=(), box=box.SIMPLE_HEAD, padding=0, pad_edge=False)
+    table.min_width = len(title)  # rich would break the title where the table ends
     return table
 
 
@@ -137,24 +136,16 @@ TUNING_FIGURES = (
 
 def tuning_table(rows: Sequence[Row]) -> Table:
     """One line an iteration k, with the figures that there are."""
-    table = Table(title="By iteration k", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("k", justify="right")
     figures = _there(rows)
-    for figure in figures:
-        table.add_column(figure.title, justify="right")
-    for row in rows:
-        table.add_row(str(row.get("iteration")), *(figure.text(row.get(figure.key)) for figure in figures))
-    return table
+    lines = [(str(row.get("iteration")), *(figure.text(row.get(figure.key)) for figure in figures)) for row in rows]
+    header = ("k", *(figure.title for figure in figures))
+    return titled_table("By iteration k", header, lines, text=(), box=box.SIMPLE_HEAD, pad_edge=False)
 
 
 def tuning_markdown(rows: Sequence[Row], report: str) -> str:
     """The last iteration's figures beside its predecessor's, for whoever shows Markdown."""
     shown = rows[-2:]
-    header = ["figure", *(f"iteration {row['iteration']}" for row in shown), "meaning (k: the iteration)"]
-    lines = [header, ["---"] * len(header)]
-    for figure in _there(shown):
-        lines.append([figure.title, *(figure.text(row.get(figure.key)) for row in shown), figure.meaning])
-    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    table = _figures(shown, _there(shown), "meaning (k: the iteration)")
     judged = shown[-1].get("judged", ABSENT) if shown else ABSENT
     return f"# Iteration {shown[-1]['iteration'] if shown else ABSENT}\n\n{judged}\n\n{table}\n\nReport: `{report}`\n"
 
@@ -182,7 +173,7 @@ def summary_markdown(workspace: Workspace, iteration: int) -> str:
     parts = [
         f"# Iteration {iteration}",
         verdict_sentence(rows[-1:], simulated),
-        _figures(rows[-2:]),
+        _figures(rows[-2:], figures_of(rows[-2:]), "meaning") if rows else "",
         _parameters(workspace, iteration, rows[-1] if rows else {}),
         _receipts(workspace, iteration),
         f"Report: `{workspace.report_path(iteration)}`",
@@ -190,12 +181,9 @@ def summary_markdown(workspace: Workspace, iteration: int) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _figures(rows: Sequence[Row]) -> str:
-    if not rows:
-        return ""
-    header = ("figure", *(f"iteration {row['iteration']}" for row in rows), "meaning")
-    body = [(f.title, *(f.text(row.get(f.key)) for row in rows), f.meaning) for f in figures_of(rows)]
-    return _table(header, body)
+def _figures(rows: Sequence[Row], figures: Sequence[Figure], meaning: str) -> str:
+    header = ("figure", *(f"iteration {row['iteration']}" for row in rows), meaning)
+    return _table(header, [(f.title, *(f.text(row.get(f.key)) for row in rows), f.meaning) for f in figures])
 
 
 def _parameters(workspace: Workspace, iteration: int, row: Row) -> str:
@@ -229,16 +217,6 @@ def _receipts(workspace: Workspace, iteration: int) -> str:
     return _table(("step", "duration", "verdict"), body) if body else ""
 
 
-def _table(header: Iterable[str], body: Iterable[Iterable[str]]) -> str:
-    def lines() -> Iterator[str]:
-        names = list(header)
-        yield _line(names)
-        yield _line(["---"] * len(names))
-        for cells in body:
-            yield _line(cells)
-
-    return "\n".join(lines())
-
-
-def _line(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+def _table(header: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+    lines = [[cell.replace("|", "\\|") for cell in cells] for cells in (header, ["---"] * len(header), *body)]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)

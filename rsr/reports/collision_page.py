@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup
 
 from rsr.calibration import Calibration, load_calibration
-from rsr.config import LoopConfig
 from rsr.files import read_json
 from rsr.reports._html import (
     ABSENT,
@@ -28,63 +26,29 @@ from rsr.reports._html import (
 )
 from rsr.reports.chain import Row, is_simulated, read_rows
 from rsr.reports.strikes import method_name
-from rsr.scenarios import Scenario, load_scenario
+from rsr.scenarios import load_scenario
 from rsr.workspace import Workspace
-
-
-@dataclass(frozen=True)
-class CollisionData:
-    """Files of the workspace that the page is made of.
-
-    Args:
-        rows: metrics.json of this iteration and of those before it.
-    """
-
-    workspace: Workspace
-    iteration: int
-    config: LoopConfig
-    scenario: Scenario
-    simulated: bool
-    rows: tuple[Row, ...]
-    calibration: Calibration
-    comparison: Mapping[str, Any]
-    picture: bytes
-    plans: Sequence[Mapping[str, Any]]
-    receipts: tuple[Mapping[str, Any], ...]
-
-    @property
-    def row(self) -> Row:
-        return self.rows[-1]
 
 
 def render_collision_report(workspace: Workspace, iteration: int) -> str:
     """Render the page from the files of the workspace; equal files give an equal page."""
-    data = _read(workspace, iteration)
-    sections = [section(data) for section in (_summary, _methods, _parameters, _plans, _receipts)]
-    title = f"Iteration {iteration} · {data.scenario.name}"
+    config, folder = workspace.config(iteration), workspace.evaluation_dir(iteration)
+    scenario = load_scenario(config.scenario)
+    sections = [
+        _summary([row for row in read_rows(workspace) if row["iteration"] <= iteration]),
+        _methods(read_json(folder / "comparison.json"), (folder / "adaptation.png").read_bytes()),
+        _parameters(load_calibration(workspace.calibration_dir(iteration))),
+        _plans(read_json(workspace.iteration_dir(iteration) / "plan.json")["plans"]),
+        _receipts([read_json(path) for path in sorted(workspace.receipts_dir(iteration).glob("*.json"))]),
+    ]
+    data = {"scenario": scenario, "iteration": iteration, "config": config}
+    data["simulated"] = is_simulated(workspace, iteration)
+    title = f"Iteration {iteration} · {scenario.name}"
     return template("page.html").render(data=data, sections=sections, title=title)
 
 
-def _read(workspace: Workspace, iteration: int) -> CollisionData:
-    config, folder = workspace.config(iteration), workspace.evaluation_dir(iteration)
-    receipts = (read_json(path) for path in sorted(workspace.receipts_dir(iteration).glob("*.json")))
-    return CollisionData(
-        workspace=workspace,
-        iteration=iteration,
-        config=config,
-        scenario=load_scenario(config.scenario),
-        simulated=is_simulated(workspace, iteration),
-        rows=tuple(row for row in read_rows(workspace) if row["iteration"] <= iteration),
-        calibration=load_calibration(workspace.calibration_dir(iteration)),
-        comparison=read_json(folder / "comparison.json"),
-        picture=(folder / "adaptation.png").read_bytes(),
-        plans=read_json(workspace.iteration_dir(iteration) / "plan.json")["plans"],
-        receipts=tuple(receipts),
-    )
-
-
-def _summary(data: CollisionData) -> ReportSection:
-    row = data.row
+def _summary(chain: Sequence[Row]) -> ReportSection:
+    row = chain[-1]
     verdict = (
         f"Adapted to {row['strikes_known']} strikes, the surrogate predicts {percent(row['accuracy_after'])} of unseen "
         f"ones within 10 %; before, it predicted {percent(row['accuracy_before'])}."
@@ -102,15 +66,15 @@ def _summary(data: CollisionData) -> ReportSection:
             millimetres(each["gap_before"]),
             millimetres(each["gap_after"]),
         ]
-        for each in data.rows
+        for each in chain
     ]
     words = Markup('<p class="verdict">{}</p>').format(verdict)
     note = paragraph("Before: the model of the iteration before. Place of rest: RMS distance, held-out strikes.")
     return ReportSection("summary", "Summary", join([words, table(header, rows), note]))
 
 
-def _methods(data: CollisionData) -> ReportSection:
-    image = base64.b64encode(data.picture).decode()
+def _methods(comparison: Mapping[str, Any], picture: bytes) -> ReportSection:
+    image = base64.b64encode(picture).decode()
     figure = Markup('<figure><img alt="{}" src="data:image/png;base64,{}"></figure>').format("models compared", image)
     rows = [
         [
@@ -120,33 +84,31 @@ def _methods(data: CollisionData) -> ReportSection:
             percent(each["median_error"]),
             percent(each["inside_90"]),
         ]
-        for each in data.comparison["methods"]
+        for each in comparison["methods"]
     ]
     header = ["model", "within 10 %", "raw metric", "median error", "in 90 % intervals"]
-    lead = paragraph(
-        f"Three models of the same strikes: {data.comparison['how']}. If the law alone does as well, use that."
-    )
+    lead = paragraph(f"Three models of the same strikes: {comparison['how']}. If the law alone does as well, use that.")
     return ReportSection("methods", "Models side by side", join([lead, figure, table(header, rows)]))
 
 
-def _parameters(data: CollisionData) -> ReportSection:
+def _parameters(calibration: Calibration) -> ReportSection:
     rows = [
         [name, number(each.value), f"{number(each.lower)} to {number(each.upper)}", badge(each.verdict)]
-        for name, each in data.calibration.estimates.items()
+        for name, each in calibration.estimates.items()
     ]
     lead = paragraph(
         "Which parameters explain the strikes through the surrogate. Intervals are the spread of the searches that "
         "ended equally well; other values may predict the same."
     )
     parts = [lead, table(["parameter", "value", "interval", "verdict"], rows, text=(0, 3))]
-    if data.calibration.warnings:
-        parts.append(bullets(data.calibration.warnings))
+    if calibration.warnings:
+        parts.append(bullets(calibration.warnings))
     return ReportSection("parameters", "Parameters", join(parts))
 
 
-def _plans(data: CollisionData) -> ReportSection:
+def _plans(plans: Sequence[Mapping[str, Any]]) -> ReportSection:
     header = ["target x", "y", "turn", "speed", "angle", "expected off by"]
-    rows = [_plan_row(each) for each in data.plans]
+    rows = [_plan_row(each) for each in plans]
     lead = paragraph("Single strikes to target poses, CMA-ES in the adapted model; nobody has carried them out here.")
     return ReportSection("plans", "Planned strikes", join([lead, table(header, rows)]))
 
@@ -164,9 +126,9 @@ def _plan_row(plan: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _receipts(data: CollisionData) -> ReportSection:
+def _receipts(receipts: Sequence[Mapping[str, Any]]) -> ReportSection:
     rows = [
         [str(each["step"]), seconds(each["duration_s"]), str(each["verdict"]), str(each.get("code", ABSENT))]
-        for each in data.receipts
+        for each in receipts
     ]
     return ReportSection("receipts", "Receipts", table(["step", "duration", "verdict", "code"], rows, text=(0, 2, 3)))

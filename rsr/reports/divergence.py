@@ -17,8 +17,7 @@ from rsr.reports._drawing import (
     WIDE,
     band,
     draw,
-    grid_of,
-    hide,
+    draw_panels,
     picture,
     whole_numbers,
 )
@@ -26,6 +25,7 @@ from rsr.reports._html import ReportSection, absent, join, number, percent, tabl
 from rsr.reports._units import shown_in
 from rsr.reports.data import ReportData, figure_of
 from rsr.reports.key_figures import Row, kl_keys, kl_name
+from rsr.scenarios import ProgressFigure
 
 LINEAR_BELOW = 0.01
 
@@ -81,28 +81,24 @@ def _offsets(data: ReportData) -> Markup:
     figures = [figure for figure in (data.task.figures if data.task else ()) if figure.axis]
     if not figures:
         return Markup()
-    grid = grid_of(len(figures), 2)
 
-    def paint(axes: Sequence[Axes]) -> None:
-        for place, figure in zip(axes, figures, strict=False):
-            recorded = figure_of(rollouts, "real", figure)
-            unit = shown_in(figure.unit, recorded)
-            time_s = np.arange(recorded.shape[1]) * data.scenario.control_dt_s
-            for name, colour, label in (
-                ("real", REAL, f"recorded on the {data.reality}"),
-                ("simulated", BEFORE, f"simulated, parameters {k - 1}"),
-            ):
-                band(place, time_s, unit.factor * figure_of(rollouts, name, figure), colour, label)
-            place.set(xlabel="time (s)", ylabel=unit.axis(figure.name), xlim=(0, time_s[-1]))
-        hide(axes[len(figures) :])
-        axes[0].legend()
+    def paint(axes: Axes, figure: ProgressFigure) -> None:
+        recorded = figure_of(rollouts, "real", figure)
+        unit = shown_in(figure.unit, recorded)
+        time_s = np.arange(recorded.shape[1]) * data.scenario.control_dt_s
+        for name, colour, label in (
+            ("real", REAL, f"recorded on the {data.reality}"),
+            ("simulated", BEFORE, f"simulated, parameters {k - 1}"),
+        ):
+            band(axes, time_s, unit.factor * figure_of(rollouts, name, figure), colour, label)
+        axes.set(xlabel="time (s)", ylabel=unit.axis(figure.name), xlim=(0, time_s[-1]))
 
     caption = (
         f"What the divergence of iteration {k} compares: figures of the task over "
         f"{len(figure_of(rollouts, 'real', figures[0]))} episodes, median and middle 80 %. Where the bands part, the "
         "simulator misjudges the policy."
     )
-    return picture(draw(paint, (WIDE, 2.8 * grid[0]), grid), "Figures of the task over time", caption)
+    return picture(draw_panels(figures, paint, 2.8, 2), "Figures of the task over time", caption)
 
 
 # Section: InfoGap, the divergence of whole transitions and the reward that follows from it.

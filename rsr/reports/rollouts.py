@@ -20,7 +20,19 @@ from rsr.files import read_arrays
 from rsr.learned.gnn.bodies import Mesh, RigidWorld
 from rsr.learned.gnn.evaluation import TrajectoryErrors, errors_of
 from rsr.learned.gnn.trajectories import Trajectory
-from rsr.reports._drawing import AFTER, ALONG_X, BEFORE, PRIOR, REAL, RETRAINED, WIDE, draw, picture, render
+from rsr.reports._drawing import (
+    AFTER,
+    ALONG_X,
+    BEFORE,
+    PRIOR,
+    REAL,
+    RETRAINED,
+    WIDE,
+    draw,
+    draw_panels,
+    picture,
+    render,
+)
 from rsr.reports._html import ReportSection, absent, join, paragraph, table, template
 from rsr.reports.trajectories import spread
 
@@ -94,21 +106,14 @@ def _per_frame(errors: Mapping[str, TrajectoryErrors], dt_s: float) -> Markup:
 
 
 def _paths(trajectories: Sequence[Trajectory], predictions: Predictions, order: Sequence[int], truth: str) -> Markup:
-    columns = min(3, len(order))
-    lines = -(-len(order) // columns)
-
-    def paint(axes: Sequence[Axes]) -> None:
-        for place, index in zip(axes, order, strict=False):
-            _paint_paths(place, trajectories[index], {name: each[index] for name, each in predictions.items()}, truth)
-        for place in axes[len(order) :]:
-            place.set_visible(False)
-        axes[0].legend(loc="best", fontsize=7.5)
+    def paint(axes: Axes, index: int) -> None:
+        _paint_paths(axes, trajectories[index], {name: each[index] for name, each in predictions.items()}, truth)
 
     caption = (
         f"Centres of the bodies, seen from above, from the smallest error of the first simulator to the largest. "
         f"Black: {truth}. Dots: where they were at the start."
     )
-    return picture(draw(paint, (WIDE, 2.8 * lines), (lines, columns)), "Paths of the bodies from above", caption)
+    return picture(draw_panels(order, paint, 2.8, loc="best", fontsize=7.5), "Paths of the bodies from above", caption)
 
 
 def _paint_paths(axes: Axes, trajectory: Trajectory, predicted: Mapping[str, np.ndarray], truth: str) -> None:

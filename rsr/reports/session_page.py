@@ -15,6 +15,8 @@ from rsr.reports._drawing import AFTER, BEFORE, REAL, RETRAINED, WIDE, draw, pic
 from rsr.reports._html import ABSENT, ReportSection, absent, badge, join, number, paragraph, percent, table, template
 from rsr.reports.session import SessionPage, facts
 from rsr.sessions import Session
+from rsr.sessions.checks.findings import Finding
+from rsr.terminal import titled_table
 
 _HTML_COLOURS = (AFTER, BEFORE, RETRAINED, REAL, "#7a4fa3", "#c2527a")
 _ROW_INCHES = 1.25
@@ -48,12 +50,16 @@ def _verdict(word: str) -> Markup:
 def _findings(page: SessionPage) -> Markup:
     if not page.findings:
         return paragraph("Nothing was found that speaks against using it.")
-    order = ("reject", "care", "note")
     rows = [
         (_verdict(each.severity), each.where, f"got {each.got}; expected {each.expected}", each.next_step)
-        for each in sorted(page.findings, key=lambda finding: order.index(finding.severity))
+        for each in _worst_first(page)
     ]
     return table(("", "where", "what", "what to do"), rows, text=(0, 1, 2, 3))
+
+
+def _worst_first(page: SessionPage) -> list[Finding]:
+    order = ("reject", "care", "note")
+    return sorted(page.findings, key=lambda finding: order.index(finding.severity))
 
 
 def _channel_table(page: SessionPage) -> Markup:
@@ -79,12 +85,7 @@ def _excitation(page: SessionPage) -> Markup:
         "this session with parameters scattered around nominal. Of correlated parameters a combination is observable."
     )
     header = ("parameter", "posterior / prior std", "observability", "correlated with")
-    return join(
-        [
-            paragraph(words),
-            table(header, rows, text=(0, 2, 3)),
-        ]
-    )
+    return join([paragraph(words), table(header, rows, text=(0, 2, 3))])
 
 
 def _picture(session: Session) -> Markup:
@@ -136,8 +137,7 @@ def headline(page: SessionPage) -> tuple[str, str]:
 
 def finding_lines(page: SessionPage) -> Iterator[str]:
     """The findings, worst first, each with its remedy."""
-    order = ("reject", "care", "note")
-    findings = sorted(page.findings, key=lambda finding: order.index(finding.severity))
+    findings = _worst_first(page)
     for finding in findings[:_LISTED]:
         yield str(finding) if finding.severity == "reject" else f"{finding.severity}: {finding}"
     if len(findings) > _LISTED:
@@ -156,26 +156,21 @@ def tables(page: SessionPage) -> Iterator[RenderableType]:
 
 
 def _channel_lines(page: SessionPage) -> Table:
-    table = Table(title="channels", title_justify="left")
-    table.add_column("channel", no_wrap=True)
-    table.add_column("unit")
-    for name in ("lowest", "highest", "in motion", "of range"):
-        table.add_column(name, justify="right")
+    rows = []
     for row in page.inspection.channels if page.inspection else ():
         lowest, highest = (f"{min(row.lowest):.4g}", f"{max(row.highest):.4g}") if row.lowest else ("", "")
         covered = "" if row.covered is None else f"{100 * row.covered:.0f} %"
-        table.add_row(row.channel.name, row.channel.unit, lowest, highest, f"{100 * row.moving:.0f} %", covered)
+        rows.append((row.channel.name, row.channel.unit, lowest, highest, f"{100 * row.moving:.0f} %", covered))
+    header = ("channel", "unit", "lowest", "highest", "in motion", "of range")
+    table = titled_table("channels", header, rows, text=(0, 1))
+    table.columns[0].no_wrap = True
     return table
 
 
 def _parameters(page: SessionPage) -> Table:
-    table = Table(title="observability of the parameters, were the model right", title_justify="left")
-    table.add_column("parameter")
-    table.add_column("posterior / prior std", justify="right")
-    table.add_column("observability")
-    table.add_column("correlated with")
-    for each in page.excitation or ():
-        table.add_row(
-            each.parameter.name, f"{100 * each.std_share:.0f} %", each.observability, ", ".join(each.correlated)
-        )
-    return table
+    rows = [
+        (each.parameter.name, f"{100 * each.std_share:.0f} %", each.observability, ", ".join(each.correlated))
+        for each in page.excitation or ()
+    ]
+    header = ("parameter", "posterior / prior std", "observability", "correlated with")
+    return titled_table("observability of the parameters, were the model right", header, rows, text=(0, 2, 3))

@@ -16,8 +16,7 @@ from rsr.reports._drawing import (
     RETRAINED,
     WIDE,
     draw,
-    grid_of,
-    hide,
+    draw_panels,
     picture,
     share_axis,
     whole_numbers,
@@ -28,7 +27,7 @@ from rsr.reports.data import ReportData, figure_of
 from rsr.reports.divergence import complete
 from rsr.reports.key_figures import Row
 from rsr.reports.task_figures import TOLERANCE
-from rsr.scenarios import Task
+from rsr.scenarios import ProgressFigure, Task
 
 
 def learning(data: ReportData) -> ReportSection:
@@ -141,27 +140,24 @@ def _ends(data: ReportData) -> Markup:
         ("simulated", BEFORE, f"simulated, policy {k - 1}"),
         ("retrained", RETRAINED, f"simulated, policy {k}"),
     )
-    grid = grid_of(len(data.deciding))
 
-    def paint(axes: Sequence[Axes]) -> None:
-        for place, figure in zip(axes, data.deciding, strict=False):
-            ends = {name: np.sort(np.abs(figure_of(rollouts, name, figure)[:, -1])) for name, _, _ in lines}
-            shown = 1.1 * max(float(ends["real"][-1]), 2 * (figure.tolerance or 0.0))
-            unit = shown_in(figure.unit, shown)
-            for name, colour, label in lines:
-                shares = np.arange(1, len(ends[name]) + 1) / len(ends[name])
-                place.step(unit.factor * ends[name], shares, where="post", color=colour, label=label)
-            if figure.tolerance is not None:
-                place.axvline(unit.factor * figure.tolerance, **TOLERANCE)
-            share_axis(place)
-            place.set(xlabel=unit.axis(f"{figure.name} at the end"), xlim=(0, unit.factor * shown or 1.0))
-        hide(axes[len(data.deciding) :])
-        axes[0].set_ylabel("episodes that end within")
-        axes[0].legend(loc="lower right")
+    def paint(axes: Axes, figure: ProgressFigure) -> None:
+        ends = {name: np.sort(np.abs(figure_of(rollouts, name, figure)[:, -1])) for name, _, _ in lines}
+        shown = 1.1 * max(float(ends["real"][-1]), 2 * (figure.tolerance or 0.0))
+        unit = shown_in(figure.unit, shown)
+        for name, colour, label in lines:
+            shares = np.arange(1, len(ends[name]) + 1) / len(ends[name])
+            axes.step(unit.factor * ends[name], shares, where="post", color=colour, label=label)
+        if figure.tolerance is not None:
+            axes.axvline(unit.factor * figure.tolerance, **TOLERANCE)
+        share_axis(axes)
+        axes.set(xlabel=unit.axis(f"{figure.name} at the end"), xlim=(0, unit.factor * shown or 1.0))
+        if figure is data.deciding[0]:
+            axes.set_ylabel("episodes that end within")
 
     caption = (
         "Share of episodes that end within each distance from done; dashed: what success allows. Black: recorded on "
         f"the {data.reality}. Colours: simulated with parameters {k - 1} and {k}, in which each policy was trained. "
         "What is much farther off than anything recorded is not shown."
     )
-    return picture(draw(paint, (WIDE, 3.0 * grid[0]), grid), "Where episodes end", caption)
+    return picture(draw_panels(data.deciding, paint, 3.0, loc="lower right"), "Where episodes end", caption)

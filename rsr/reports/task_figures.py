@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from markupsafe import Markup
 from matplotlib.axes import Axes
 
-from rsr.reports._drawing import AFTER, BEFORE, REAL, WIDE, band, draw, grid_of, hide, picture, whole_numbers
+from rsr.reports._drawing import AFTER, BEFORE, REAL, band, draw_panels, picture, whole_numbers
 from rsr.reports._html import absent
 from rsr.reports._units import shown_in
 from rsr.reports.data import ReportData, figure_of
@@ -28,21 +26,17 @@ def closed_loop(data: ReportData) -> Markup:
         ("simulated", BEFORE, f"simulated, parameters {k - 1}"),
         ("tuned", AFTER, f"simulated, parameters {k}"),
     )
-    grid = grid_of(len(data.deciding), 2)
 
-    def paint(axes: Sequence[Axes]) -> None:
-        for place, figure in zip(axes, data.deciding, strict=False):
-            sizes = {name: np.abs(figure_of(rollouts, name, figure)) for name, _, _ in lines}
-            unit = shown_in(figure.unit, sizes["real"], figure.tolerance)
-            time_s = np.arange(sizes["real"].shape[1]) * data.scenario.control_dt_s
-            for name, colour, label in lines:
-                band(place, time_s, unit.factor * sizes[name], colour, label)
-            if figure.tolerance is not None:
-                place.axhline(unit.factor * figure.tolerance, **TOLERANCE)
-            place.set(xlabel="time (s)", ylabel=unit.axis(figure.name), xlim=(0, time_s[-1]))
-            place.set_ylim(bottom=0)
-        hide(axes[len(data.deciding) :])
-        axes[0].legend()
+    def paint(axes: Axes, figure: ProgressFigure) -> None:
+        sizes = {name: np.abs(figure_of(rollouts, name, figure)) for name, _, _ in lines}
+        unit = shown_in(figure.unit, sizes["real"], figure.tolerance)
+        time_s = np.arange(sizes["real"].shape[1]) * data.scenario.control_dt_s
+        for name, colour, label in lines:
+            band(axes, time_s, unit.factor * sizes[name], colour, label)
+        if figure.tolerance is not None:
+            axes.axhline(unit.factor * figure.tolerance, **TOLERANCE)
+        axes.set(xlabel="time (s)", ylabel=unit.axis(figure.name), xlim=(0, time_s[-1]))
+        axes.set_ylim(bottom=0)
 
     names = ", ".join(figure.name for figure in data.deciding)
     count = len(figure_of(rollouts, "real", data.deciding[0]))
@@ -53,7 +47,7 @@ def closed_loop(data: ReportData) -> Markup:
         f"({k - 1}) and with those tuned to this recording ({k}). The nearer a colour is to black, the better that "
         "simulator foretells what the policy does."
     )
-    drawn = draw(paint, (WIDE, 3.1 * grid[0]), grid)
+    drawn = draw_panels(data.deciding, paint, 3.1, 2)
     return picture(drawn, "How far from done over time, recorded and simulated", caption)
 
 
@@ -62,20 +56,13 @@ def errors_at_the_end(data: ReportData) -> Markup:
     figures = [figure for figure in data.deciding if complete(data.rows, *_keys(figure))]
     if not figures:
         return absent("errors at the end per iteration", data.why(f"metrics {data.iteration}"))
-    grid = grid_of(len(figures), 2)
-
-    def paint(axes: Sequence[Axes]) -> None:
-        for place, figure in zip(axes, figures, strict=False):
-            _paint_errors(place, data, figure)
-        hide(axes[len(figures) :])
-        axes[0].legend()
-
     caption = (
         f"Mean size at the end of an episode of {', '.join(figure.name for figure in figures)}. In iteration k policy "
         f"k-1 is judged, on the {data.reality} and in the simulator it was trained in, from the same starts; dashed: "
         "what success allows."
     )
-    return picture(draw(paint, (WIDE, 2.9 * grid[0]), grid), "Errors at the end over the iterations", caption)
+    drawn = draw_panels(figures, lambda axes, figure: _paint_errors(axes, data, figure), 2.9, 2)
+    return picture(drawn, "Errors at the end over the iterations", caption)
 
 
 def _paint_errors(axes: Axes, data: ReportData, figure: ProgressFigure) -> None:

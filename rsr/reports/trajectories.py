@@ -12,7 +12,7 @@ from matplotlib.colors import LogNorm
 
 from rsr.calibration import Replays
 from rsr.policies.rollouts import visited
-from rsr.reports._drawing import AFTER, BEFORE, REAL, WIDE, draw, grid_of, hide, picture
+from rsr.reports._drawing import AFTER, BEFORE, REAL, draw, draw_panels, picture
 from rsr.reports._html import ReportSection, absent, join, percent
 from rsr.reports._units import DisplayUnit, shown_in
 from rsr.reports.data import ReportData
@@ -69,21 +69,13 @@ def _open_loop(data: ReportData) -> Markup:
         panels, paint, labels = _paths(data, gap, data.replays)
     else:
         panels, paint, labels = _over_time(data, gap, data.replays)
-    grid = grid_of(len(panels))
-
-    def compose(axes: Sequence[Axes]) -> None:
-        for place, panel in zip(axes, panels, strict=False):
-            paint(place, panel)
-        hide(axes[len(panels) :])
-        axes[0].legend(loc="best", fontsize=7.5)
-
     caption = (
         f"{labels} in {len(panels)} held-out episodes, in the order of their error before tuning. Black: recorded on "
         f"the {data.reality}. Colours: simulated, replaying the recorded commands open loop, with parameters {k - 1} "
         f"and {k}; the simulation is put back on the recorded state at regular intervals. Above each: RMS error before "
         "and after tuning."
     )
-    drawn = draw(compose, (WIDE, (2.95 if planar else 2.4) * grid[0]), grid)
+    drawn = draw_panels(panels, paint, 2.95 if planar else 2.4, loc="best", fontsize=7.5)
     return picture(drawn, f"{gap.channel.name} of held-out episodes, recorded and simulated", caption)
 
 

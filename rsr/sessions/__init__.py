@@ -13,7 +13,7 @@ clocks: `rsr.sessions.clocks.estimate`, `frames` and `alignment`.
 """
 
 from rsr.sessions.checks.problems import check_session, find_problems
-from rsr.sessions.model import Card, Channel, Episode, Session, Stamp, join_sessions
+from rsr.sessions.model import Card, Channel, Episode, Session, join_sessions
 from rsr.sessions.storage import (
     is_session,
     is_session_name,
@@ -27,7 +27,6 @@ __all__ = [
     "Channel",
     "Episode",
     "Session",
-    "Stamp",
     "check_session",
     "find_problems",
     "is_session",

@@ -149,9 +149,7 @@ def _write_folder(folder: Path, files: Mapping[str, bytes], beside: Mapping[str,
         part.rename(folder)
         sync_folder(folder.parent)
     except WorkspaceError as error:  # of one file: say which session
-        raise WorkspaceError(
-            got=error.got, expected=error.expected, where=str(folder), next_step=error.next_step
-        ) from error
+        raise error.reworded(where=str(folder)) from error
     except OSError as error:
         raise cannot_write(folder, error) from error
     finally:

@@ -7,7 +7,7 @@ import pytest
 from rsr.calibration import load_calibration
 from rsr.cli.app import FAILED, main
 from rsr.config import ClashConfig
-from rsr.pipelines.clash.base import learn, simulate
+from rsr.pipelines.clash.stages import learn, simulate
 from rsr.progress import ignore
 from rsr.realities.cubes import CubesStandIn
 from rsr.realities.reality import CollectionPlan

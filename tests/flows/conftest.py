@@ -17,9 +17,15 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory) -> Iterator[dict[str, str]]:
+def server_home(tmp_path_factory) -> Path:
+    """Where `server` keeps its history and its passwords."""
+    return tmp_path_factory.mktemp("prefect")
+
+
+@pytest.fixture(scope="module")
+def server(server_home) -> Iterator[dict[str, str]]:
     """A running `python -m rsr_flows.api_server`; yields what a client's environment says of it."""
-    home, port = tmp_path_factory.mktemp("prefect"), free_port()
+    home, port = server_home, free_port()
     command = [sys.executable, "-m", "rsr_flows.api_server", "--port", str(port)]
     environment = {**os.environ, "PREFECT_HOME": str(home)}
     with (home / "log").open("w") as log:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import http.client
 import json
+import os
 import sqlite3
 import stat
+import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 
@@ -19,9 +23,13 @@ from terminals import InTerminal
 from toy import TABLE_NAME
 
 from rsr.cli.doctor import Diagnosis, of_machine
+from rsr.config import LoopConfig, dump_config
 from rsr.errors import ConfigError
-from rsr_flows._password import password
+from rsr.files import read_json, sha256, write_bytes, write_json
+from rsr.workspace import Workspace
+from rsr_flows._password import PEOPLE, password, people
 from rsr_flows.api_server import prepare
+from rsr_tasks.environment import person_id
 
 PROJECT = Path(__file__).resolve().parents[2]
 POOL = json.loads((PROJECT / "deployments" / "process-pool.json").read_text())
@@ -115,6 +123,106 @@ class TestForeignRequests:
         answer = connection.getresponse()
         assert (answer.status, answer.headers["X-Frame-Options"]) == (200, "DENY")
         connection.close()
+
+
+PERSON = "Operator One"
+WORDS = f"{PERSON}:{'s' * 24}"
+
+
+class TestPeople:
+    """Persons who log in at the page by words of their own."""
+
+    @pytest.fixture
+    def listed(self, deployment, server_home) -> str:
+        """The deployment, once the file names a person."""
+        file = server_home / PEOPLE
+        file.touch(mode=0o600)
+        file.write_text(f"{WORDS}\n")
+        return deployment
+
+    def test_a_run_says_who_made_it(self, listed, monkeypatch):
+        monkeypatch.setenv("PREFECT_API_AUTH_STRING", WORDS)
+        made = ask(f"/deployments/{listed}/create_flow_run", {})["created_by"]
+        assert (made["display_value"], made["id"]) == (PERSON, str(person_id(PERSON)))
+        assert ask("/flow_runs/count", {}) > 0, "whoever is listed may do what the password allows"
+
+    def test_nobody_else_says_to_be_that_person(self, listed, server):
+        token = ask("/csrf-token?client=page", None, "GET")["token"]
+        known = {**_JSON, **credentials(server), "Prefect-Csrf-Client": "page", "Prefect-Csrf-Token": token}
+        name = base64.b64encode(PERSON.encode()).decode()
+        forged = {**known, "Prefect-Automation-Id": str(person_id(PERSON)), "Prefect-Automation-Name": name}
+        body = json.dumps({"name": "forged"}).encode()
+        assert post(server, f"/deployments/{listed}/create_flow_run", body, forged) == 201
+        (run,) = ask("/flow_runs/filter", {"flow_runs": {"name": {"any_": ["forged"]}}})
+        assert run["created_by"] is None
+
+    @pytest.mark.parametrize("words", [WORDS[:-1], PERSON, f"{PERSON}:", f"{WORDS}\n"])
+    def test_words_that_are_not_quite_those_are_none(self, listed, monkeypatch, words):
+        monkeypatch.setenv("PREFECT_API_AUTH_STRING", words)
+        with pytest.raises(HTTPError) as refused:
+            ask("/flow_runs/count", None, "GET")
+        assert refused.value.code == 401
+
+    def test_their_pages_see_events(self, listed, server):
+        from websockets.sync.client import connect
+
+        address = server["PREFECT_API_URL"].replace("http", "ws", 1) + "/events/out"
+        with connect(address, subprotocols=["prefect"]) as socket:
+            socket.send(json.dumps({"type": "auth", "token": WORDS}))
+            assert json.loads(socket.recv(timeout=30))["type"] == "auth_success"
+
+    @pytest.mark.parametrize("line", ["Operator One", "Operator One:short", ":" + "s" * 24, "", f" {WORDS}"])
+    def test_a_line_that_names_nobody_is_refused(self, tmp_path, line):
+        (tmp_path / PEOPLE).touch(mode=0o600)
+        (tmp_path / PEOPLE).write_text(f"{WORDS}\n{line}\n")
+        with pytest.raises(ConfigError, match=r"people, line 2: got no NAME:SECRET") as caught:
+            people(tmp_path)
+        assert "ssss" not in str(caught.value)
+
+    def test_a_file_that_others_may_have_read_is_refused(self, tmp_path):
+        assert people(tmp_path) == {}
+        (tmp_path / PEOPLE).write_text(f"{WORDS}\n")
+        (tmp_path / PEOPLE).chmod(0o640)
+        with pytest.raises(ConfigError, match="got mode 640, so that others may have read it"):
+            people(tmp_path)
+
+    @pytest.mark.slow  # two processes with Prefect in them
+    def test_the_form_takes_no_other_name_and_keeps_it(self, listed, server, tmp_path, monkeypatch):
+        campaign = Workspace(tmp_path)
+        write_json(campaign.chain_path, {"chain": {}})
+        dump_config(LoopConfig(), campaign.settings_path)
+        write_bytes(campaign.policy_dir(0) / "policy.npz", b"weights")
+        form = {"name": "form", "flow_id": ask("/flows/", {"name": "approve"})["id"]}
+        form |= {"entrypoint": "rsr_flows.lab.approve", "enforce_parameter_schema": False}
+        path = f"/deployments/{ask('/deployments/', form)['id']}/create_flow_run"
+
+        def decided(by: str) -> str:
+            decision = {"workspace": str(tmp_path), "iteration": 0, "by": by}
+            monkeypatch.setenv("PREFECT_API_AUTH_STRING", WORDS)
+            run = ask(path, {"parameters": {"decision": decision}})["id"]
+            command = [sys.executable, "-m", "prefect", "flow-run", "execute", run]
+            subprocess.run(command, cwd=PROJECT, env={**os.environ, **server}, capture_output=True, check=False)
+            return ask(f"/flow_runs/{run}", None, "GET")["state"]["type"]
+
+        assert decided("Operator Two") == "FAILED"
+        assert not campaign.approval_path(0).exists()
+        assert decided(PERSON) == "COMPLETED"
+        approval = read_json(campaign.approval_path(0))
+        assert (approval["by"], approval["login"]) == (PERSON, PERSON)
+        assert approval["policy_sha256"] == sha256(campaign.policy_dir(0) / "policy.npz")
+
+    @pytest.mark.parametrize(("made_by", "login"), [(PERSON, PERSON), ("Operator Two", ""), (None, "")])
+    def test_an_approval_knows_who_made_its_run(self, monkeypatch, made_by, login):
+        """An automation may bear a person's name, but not the id that the guard gives."""
+        from prefect.client.schemas.objects import CreatedBy
+        from prefect.context import FlowRunContext
+
+        from rsr_tasks.lab import login_of_run
+
+        maker = None if made_by is None else CreatedBy(id=person_id(PERSON), type="AUTOMATION", display_value=made_by)
+        context = SimpleNamespace(flow_run=SimpleNamespace(created_by=maker))
+        monkeypatch.setattr(FlowRunContext, "get", classmethod(lambda cls: context))
+        assert login_of_run() == login
 
 
 class TestPool:

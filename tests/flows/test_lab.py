@@ -93,6 +93,17 @@ class TestApproval:
         with pytest.raises(WorkspaceError, match="got no policy of iteration 4"):
             approve(campaign, 4, by="a person")
 
+    def test_who_is_logged_in_at_the_page_approves_in_no_other_name(self, campaign):
+        with pytest.raises(ConfigError, match="got the name 'another'; expected 'a person', who is logged in"):
+            approve(campaign, 0, by="another", login="a person")
+        assert not campaign.approval_path(0).exists()
+        given = approve(campaign, 0, by="a person", login="a person")
+        assert given.said_by() == "a person (logged in at the page)"
+        assert json.loads(campaign.approval_path(0).read_text())["login"] == "a person"
+        require_approval(campaign, 0)
+        approve(campaign, 0, by="a person")
+        assert "login" not in json.loads(campaign.approval_path(0).read_text())
+
     def test_a_damaged_one_counts_for_nothing(self, campaign):
         campaign.approval_path(0).write_text('{"by": ')
         with pytest.raises(Waiting, match="got an approval that cannot be read"):

@@ -23,8 +23,7 @@ from rsr.learned.gnn.calibration import (
     split_known,
 )
 from rsr.learned.gnn.storage import new_network, save_network
-from rsr.pipelines.gnn.evaluate import as_gnn
-from rsr.pipelines.gnn.settings import settings_of
+from rsr.pipelines.gnn.stages import as_gnn, settings_of
 from rsr.progress import ignore
 from rsr.scenarios import load_scenario
 from rsr.sessions import Card, Episode, Session

@@ -10,7 +10,7 @@ from rsr.environments.gymnasium import TaskEnv
 from rsr.environments.novelty import bonus_features, bonus_of
 from rsr.environments.vector import HeadVecEnv, TaskVecEnv
 from rsr.infogap import RewardSettings, fit_infogap, transitions
-from rsr.rotations import rotated, yawed
+from rsr.rotations import about_z, product, rotated
 from rsr.scenarios.built_in.push_cube import task
 from rsr.scenarios.built_in.push_t import task as push_t
 from rsr.scenarios.built_in.pushing import arm, tool_plane
@@ -215,7 +215,7 @@ def test_infogap_leaves_the_end_of_the_task_alone(of, off_m, turn_rad, share):
     target = block.copy()
     target[:, 0] += off_m
     if turns:
-        target[:, 3:7] = yawed(block[:, 3:7], np.full(400, turn_rad))
+        target[:, 3:7] = product(about_z(np.full(400, turn_rad)), block[:, 3:7])
     seen = bonus_features(of.TASK, ArmLimits(), channels_of(starts.qpos[:, 7:], block, target))
     action = rng.uniform(-1, 1, (400, 6))
     data = transitions(seen[:, :-2], action, seen[:, :-2])

@@ -15,7 +15,7 @@ from rsr.realities import SafetyEnvelope
 from rsr.realities.robot import Placement, ask_at_terminal, instruction, make_robot_reality
 from rsr.realities.robot_file import RobotFile, load_robot_file
 from rsr.realities.wiring import Wiring
-from rsr.rotations import quaternion_of
+from rsr.rotations import about_z
 from rsr.scenarios import Starts, load_scenario, task_of
 from rsr.scenarios.built_in.pushing import kinematics
 from rsr.scenarios.built_in.pushing.limits import ArmLimits
@@ -209,7 +209,7 @@ def test_what_really_moves_gets_real_time(tmp_path):
 
 def words(scenario: str, **goal: list[float]) -> str:
     joints = kinematics.joints_for(np.array([0.3, -0.1, 0.025]))
-    pose = [0.376, -0.028, 0.025, *quaternion_of(np.deg2rad(30.0))]
+    pose = [0.376, -0.028, 0.025, *about_z(np.deg2rad(30.0))]
     start = Starts(np.array([[*pose, *joints]]), {name: np.array([values]) for name, values in goal.items()})
     return instruction(load_scenario(scenario), task_of(load_scenario(scenario)), start)
 
@@ -217,7 +217,7 @@ def words(scenario: str, **goal: list[float]) -> str:
 def test_a_person_is_told_what_to_put_where():
     block = "put the block at x = 0.376 m, y = -0.028 m, turned by 30 degrees; its target is x = 0.267 m, y = -0.097 m"
     tip = "Bring the fingertip near x = 0.300 m, y = -0.100 m."
-    target, turned = [0.267, -0.097, 0.025], quaternion_of(np.deg2rad(-15.0)).tolist()
+    target, turned = [0.267, -0.097, 0.025], about_z(np.deg2rad(-15.0)).tolist()
     assert words("push_cube", target_position=target) == f"{block.replace(', turned by 30 degrees', '')}. {tip}"
     told = words("push_t", target_position=target, target_orientation=turned)
     assert told == f"{block}, turned by -15 degrees. {tip}"

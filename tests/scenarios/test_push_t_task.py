@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from rsr.environments.measuring import at_rest
-from rsr.rotations import quaternion_of, yaw_error, yaw_of
+from rsr.rotations import about_z, yaw_error, yaw_of
 from rsr.scenarios import Channels, Starts, load_scenario
 from rsr.scenarios.built_in.push_t import pushing_point, task
 from rsr.scenarios.built_in.pushing import blocks, kinematics
@@ -15,7 +15,7 @@ TIP = np.array([0.3, 0.0, 0.025])
 
 
 def pose(x: float = 0.36, y: float = 0.0, yaw_deg: float = 0.0) -> np.ndarray:
-    return np.array([x, y, 0.025, *quaternion_of(np.deg2rad(yaw_deg))])
+    return np.array([x, y, 0.025, *about_z(np.deg2rad(yaw_deg))])
 
 
 def channels(block: np.ndarray, target: np.ndarray, tip: np.ndarray = TIP) -> Channels:

@@ -21,7 +21,7 @@ from rosbags.typesys import Stores, get_typestore
 from rsr.scenarios import load_scenario
 from rsr.scenarios.recorded import target_of
 from rsr.sessions import Card, Channel, Episode, Session, write_session
-from rsr.sessions.ingest.target import Target
+from rsr.sessions.ingest.mapping import Target
 
 JOINTS = ("shoulder", "elbow")
 DT_S = 0.002

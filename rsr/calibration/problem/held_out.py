@@ -137,10 +137,6 @@ class HeldOut:
     def held_out_episodes(self) -> list[Episode]:
         return [self.episodes[index] for index in self.held_out]
 
-    @property
-    def fitted_episodes(self) -> list[Episode]:
-        return [self.episodes[index] for index in self.fitted]
-
     def replays(self, values: np.ndarray) -> Replayed:
         """Replay the held-out episodes with parameters [P], after sensor correction with these parameters."""
         episodes = correct_sensors(self.scenario, self.simulator, self.held_out_episodes, values)

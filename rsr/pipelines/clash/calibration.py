@@ -37,18 +37,17 @@ def adapt_to(
     folder: Path,
     previous: Path,
 ) -> Calibration:
-    """Adapt to the first `fit` strikes of the sessions and to those that the model in `previous` knows."""
+    """Adapt to the first `fit` strikes of the sessions and to those that the model in `previous` knows.
+
+    Writes calibration.json, the adapted model, and the strikes that it knows now.
+    """
     shape = surrogate.shape
     recordings = strikes_of(scenario, sessions)
-    before, earlier = predictor_in(previous, surrogate), known_in(previous, shape)
+    before = predictor_in(previous, surrogate)
+    earlier = strikes_in(previous, shape) if is_adapted(previous) else None
     with reproducible(seed):  # whatever the machine's number of cores
         tuned = tune(surrogate, recordings, fit, before, earlier, seed)
-        return save_tuned(folder, scenario, tuned, prior)
-
-
-def save_tuned(folder: Path, scenario: Scenario, tuned: Tuned, prior: Prior) -> Calibration:
-    """Write calibration.json, the adapted model, and the strikes that it knows."""
-    calibration = as_calibration(scenario, tuned, prior)
+        calibration = as_calibration(scenario, tuned, prior)
     save_calibration(calibration, folder)
     save_adapted(folder, tuned.model)
     write_strikes(folder / STRIKES, tuned.known)
@@ -108,13 +107,8 @@ def predictor_in(folder: Path, surrogate: Surrogate) -> Predictor:
     return adapted(load_adapted(folder)) if is_adapted(folder) else nominal(surrogate)
 
 
-def known_in(folder: Path, shape: Shape) -> RecordedStrikes | None:
-    """The strikes that the model in a folder was adapted to."""
-    return strikes_in(folder, shape) if is_adapted(folder) else None
-
-
 def strikes_in(folder: Path, shape: Shape) -> RecordedStrikes:
-    """The same of a folder that does hold an adapted model."""
+    """The strikes that the model in a folder was adapted to."""
     return read_strikes(folder / STRIKES, shape, fewest=1)
 
 

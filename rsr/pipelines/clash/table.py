@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rsr.pipelines.core import Curve, Plot, Step, StepTable
+from rsr.pipelines.core import Curve, Plot, Step, StepTable, collecting
 
 _BASE = "iterations/000/surrogate"
 
@@ -12,7 +12,7 @@ CLASH = StepTable(
         Step(
             name="strikes",
             summary="Strikes on the scenario's block, simulated in MuJoCo over the ranges of Table I",
-            function="rsr.pipelines.clash.base:strikes",
+            function="rsr.pipelines.clash.stages:strikes",
             deps=(),
             outs=("{dir}/strikes",),
             settings=("scenario", "seed", "clash"),
@@ -21,7 +21,7 @@ CLASH = StepTable(
         Step(
             name="surrogate",
             summary="The base model, distilled from the simulated strikes, and the prior of the parameters",
-            function="rsr.pipelines.clash.base:surrogate",
+            function="rsr.pipelines.clash.stages:surrogate",
             deps=("{dir}/strikes",),
             outs=("{dir}/surrogate", "{dir}/calibration"),
             settings=("scenario", "seed", "clash"),
@@ -30,7 +30,7 @@ CLASH = StepTable(
         Step(
             name="adapt",
             summary="Adapt the surrogate to recorded strikes",
-            function="rsr.pipelines.clash.adapt:adapt",
+            function="rsr.pipelines.clash.stages:adapt",
             deps=("{session}", _BASE, "{prev}/calibration"),
             outs=("{dir}/calibration",),
             settings=("scenario", "seed", "tune"),
@@ -39,7 +39,7 @@ CLASH = StepTable(
         Step(
             name="evaluate",
             summary="The model before and after, and the law of rigid impact, on strikes that nothing was fitted to",
-            function="rsr.pipelines.clash.evaluate:evaluate",
+            function="rsr.pipelines.clash.stages:evaluate",
             deps=("{session}", _BASE, "{prev}/calibration", "{dir}/calibration"),
             outs=(
                 "{dir}/evaluation/comparison.json",
@@ -52,7 +52,7 @@ CLASH = StepTable(
         Step(
             name="aim",
             summary="Single strikes to target poses, planned in the adapted model",
-            function="rsr.pipelines.clash.adapt:aim",
+            function="rsr.pipelines.clash.stages:aim",
             deps=("{dir}/calibration",),
             outs=("{dir}/plan.json",),
             settings=("scenario", "seed", "clash"),
@@ -60,7 +60,7 @@ CLASH = StepTable(
         Step(
             name="report",
             summary="The iteration as one HTML page (it quotes durations, so its bytes may differ)",
-            function="rsr.pipelines.clash.evaluate:report",
+            function="rsr.pipelines.clash.stages:report",
             deps=(
                 "{dir}/calibration",
                 "{dir}/evaluation/comparison.json",
@@ -71,14 +71,7 @@ CLASH = StepTable(
             outs=("{dir}/report.html",),
         ),
     ),
-    collect=Step(
-        name="collect",
-        summary="Record strikes",
-        function="rsr.pipelines.clash.collect:collect",
-        deps=(),
-        outs=("{session}",),
-        settings=("scenario", "seed", "reality"),
-    ),
+    collect=collecting("Record strikes", "rsr.pipelines.loop.collect:collect_strikes"),
     plots=(Plot("Accuracy while adapting", "{dir}/evaluation/curve.json", x="strikes", y="accuracy"),),
     curves=(
         Curve("Unseen strikes predicted within 10 %", ("accuracy_before", "accuracy_after")),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rsr.pipelines.core import Curve, Step, StepTable
+from rsr.pipelines.core import Curve, Step, StepTable, collecting
 
 _GNN = ("scenario", "seed", "gnn")
 
@@ -12,7 +12,7 @@ GNN = StepTable(
         Step(
             name="prior",
             summary="Parameters before any recording",
-            function="rsr.pipelines.gnn.stages:prior",
+            function="rsr.pipelines.loop.stages:prior",
             deps=(),
             outs=("{dir}/calibration",),
             foreach=False,
@@ -54,7 +54,7 @@ GNN = StepTable(
         Step(
             name="evaluate",
             summary="The model before, the teacher and the network on held-out recordings",
-            function="rsr.pipelines.gnn.evaluate:evaluate",
+            function="rsr.pipelines.gnn.stages:evaluate",
             deps=("{session}", "{prev}/calibration", "{dir}/identified", "{dir}/calibration"),
             outs=(),
             metrics=("{dir}/evaluation/metrics.json",),
@@ -62,19 +62,12 @@ GNN = StepTable(
         Step(
             name="report",
             summary="Predicted trajectories beside the recorded ones, as one HTML page",
-            function="rsr.pipelines.gnn.evaluate:report",
+            function="rsr.pipelines.gnn.stages:report",
             deps=("{session}", "{dir}/calibration", "{dir}/evaluation/metrics.json"),
             outs=("{dir}/report.html",),
         ),
     ),
-    collect=Step(
-        name="collect",
-        summary="Record bodies in contact",
-        function="rsr.pipelines.gnn.collect:collect",
-        deps=(),
-        outs=("{session}",),
-        settings=("scenario", "seed", "reality"),
-    ),
+    collect=collecting("Record bodies in contact", "rsr.pipelines.loop.collect:collect_contacts"),
     curves=(Curve("Gap on held-out recordings", ("gap_before", "gap_teacher", "gap_after")),),
     models={"contact": "{dir}/calibration"},
 )

@@ -29,6 +29,7 @@ class Approval:
     Args:
         policy_sha256: of the policy's arrays.
         card_sha256: of the file beside them, which says how the network is evaluated; "" where there is none.
+        login: who had logged in at Prefect's page, and made it there; "" where nobody had by name.
         signature: by `by`, of all the rest; "" where nobody asked for one.
     """
 
@@ -37,28 +38,38 @@ class Approval:
     at: str
     note: str = ""
     card_sha256: str = ""
+    login: str = ""
     signature: str = ""
+
+    def document(self) -> dict[str, str]:
+        """What is written; an approval that was not made at the page says nothing of a login."""
+        return {name: value for name, value in asdict(self).items() if name != "login" or value}
 
     def statement(self) -> bytes:
         """The signed bytes."""
-        said = {name: value for name, value in asdict(self).items() if name != "signature"}
+        said = {name: value for name, value in self.document().items() if name != "signature"}
         return json.dumps(said, sort_keys=True).encode()
 
     def said_by(self) -> str:
         """The name, and what it is worth."""
-        return f"{self.by} (signed)" if self.signature else f"{self.by} (only a claim: nobody checked the name)"
+        if self.signature or self.login:
+            return f"{self.by} ({'signed' if self.signature else 'logged in at the page'})"
+        return f"{self.by} (only a claim: nobody checked the name)"
 
 
-def approve(workspace: Workspace, iteration: int, by: str, note: str = "", key: Path | None = None) -> Approval:
+def approve(
+    workspace: Workspace, iteration: int, by: str, note: str = "", key: Path | None = None, login: str = ""
+) -> Approval:
     """Let the policy of an iteration be deployed: written beside it, for git to keep.
 
     Args:
         by: who answers for it; where the campaign has approvers, one of them.
         key: to sign with, where the campaign has approvers.
+        login: who logged in by name at the page where it is made; nobody approves there in another's name.
 
     Raises:
         WorkspaceError: there is no policy yet.
-        ConfigError: nobody put a name to it, or it is not signed by one of the campaign's approvers.
+        ConfigError: nobody put a name to it, or another's, or it is not signed by one of the campaign's approvers.
     """
     if not by.strip():
         raise ConfigError(
@@ -67,12 +78,19 @@ def approve(workspace: Workspace, iteration: int, by: str, note: str = "", key: 
             where=f"approval of iteration {iteration}",
             next_step="Give it: --by NAME.",
         )
+    if login and by.strip() != login:
+        raise ConfigError(
+            got=f"the name '{by.strip()}'",
+            expected=f"'{login}', who is logged in",
+            where=f"approval of iteration {iteration}",
+            next_step="Approve in your own name, or have the other person log in and do so.",
+        )
     policy, card = _policy_hashes(workspace, iteration)
     at = datetime.now(UTC).isoformat(timespec="seconds")
-    approval = Approval(policy, by.strip(), at, note, card)
+    approval = Approval(policy, by.strip(), at, note, card, login)
     if (approvers := read_approvers(workspace.approvers_path)) is not None:
         approval = _signed(approval, iteration, approvers, key)
-    write_json(workspace.approval_path(iteration), asdict(approval))
+    write_json(workspace.approval_path(iteration), approval.document())
     return approval
 
 

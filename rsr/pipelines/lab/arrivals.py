@@ -29,6 +29,12 @@ def awaited(workspace: Workspace) -> int:
     return next((k for k in chain if not workspace.session_dir(k).exists()), max(chain, default=0) + 1)
 
 
+def _awaited(workspace: Workspace) -> tuple[int, LoopConfig]:
+    """That iteration, and its settings: the frozen ones once it is planned."""
+    iteration = awaited(workspace)
+    return iteration, workspace.config(iteration) if iteration in workspace.chain() else workspace.settings()
+
+
 def answer(workspace: Workspace, sources: Sequence[Path], mapping: Path | None = None) -> int:
     """Put recordings into the inbox as the session of the iteration that waits; returns that iteration.
 
@@ -41,8 +47,7 @@ def answer(workspace: Workspace, sources: Sequence[Path], mapping: Path | None =
         SessionError: they cannot be used, or another session waits in the inbox under this name.
         ConfigError: the campaign does not take its sessions from an inbox.
     """
-    iteration = awaited(workspace)
-    settings = workspace.config(iteration) if iteration in workspace.chain() else workspace.settings()
+    iteration, settings = _awaited(workspace)
     target = _place(workspace, settings, iteration)
     incoming = target.parent / ".incoming"
     shutil.rmtree(incoming, ignore_errors=True)
@@ -115,8 +120,7 @@ def arrival(workspace: Workspace, now_s: Callable[[], float] = time.time) -> Arr
     """Say what came that the loop stopped for, or None. A session that is still being copied has not come yet."""
     if not workspace.waiting_path.exists():
         return None
-    iteration = awaited(workspace)
-    settings = workspace.config(iteration) if iteration in workspace.chain() else workspace.settings()
+    iteration, settings = _awaited(workspace)
     if settings.reality.approval and not _is_approved(workspace, iteration - 1):
         return None
     drop = _drop(workspace, settings, iteration)
@@ -124,7 +128,7 @@ def arrival(workspace: Workspace, now_s: Callable[[], float] = time.time) -> Arr
         still = now_s() - last_change_s(drop) >= QUIET_S
         return Arrival("session-dropped", iteration, drop) if still else None
     approval = workspace.approval_path(iteration - 1)
-    if settings.reality.approval and _is_newer(approval, workspace.waiting_path):
+    if settings.reality.approval and approval.stat().st_mtime_ns > workspace.waiting_path.stat().st_mtime_ns:
         return Arrival("policy-approved", iteration, approval)
     return None
 
@@ -135,10 +139,6 @@ def _is_approved(workspace: Workspace, iteration: int) -> bool:
     except Waiting:
         return False
     return True
-
-
-def _is_newer(answer: Path, question: Path) -> bool:
-    return answer.stat().st_mtime_ns > question.stat().st_mtime_ns
 
 
 def _drop(workspace: Workspace, settings: LoopConfig, iteration: int) -> Path | None:

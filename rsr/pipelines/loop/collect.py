@@ -1,31 +1,36 @@
-"""Deploy the previous policy on the reality and store the session that comes back; check beforehand that this works."""
+"""Record the session of an iteration, by whichever pipeline, and store it; check beforehand that this works."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from rsr.config import LoopConfig, RealityConfig
 from rsr.environments.task_trial import tried_task
 from rsr.errors import ConfigError
 from rsr.files import sha256
-from rsr.pipelines.clash.collect import check_reality as check_strikes
-from rsr.pipelines.gnn.collect import check_reality as check_contacts
+from rsr.learned.clash import strikes_of
 from rsr.pipelines.lab.approval import require_approval
 from rsr.policies import Policy
 from rsr.progress import Advance
-from rsr.randomness import derive_seed
+from rsr.randomness import derive_seed, generator
 from rsr.realities import CollectionPlan, Inbox, Reality, StandIn
+from rsr.realities.cubes import CubesStandIn
 from rsr.realities.robot import make_robot_reality
 from rsr.realities.strikes import StrikeReality
 from rsr.scenarios import Scenario, has_task, load_scenario
-from rsr.scenarios.built_in.strike import struck_shape
+from rsr.scenarios.built_in.strike import sample_strikes, struck_shape
 from rsr.sessions import check_session, read_session, write_session
 from rsr.sessions.intake.screening import IntakeLimits
-from rsr.workspace import Workspace
+from rsr.workspace import Workspace, scenario_name
+
+_CONTACTS_STAND_IN = "two_cubes"
+
+Wanted = Callable[[CollectionPlan], dict[str, Any]]
 
 
 def collect(workspace: Workspace, iteration: int, advance: Advance) -> None:
-    """Record a session, check it against the scenario, and store it under data/, whole or not at all.
+    """Deploy the previous policy on the reality, and store the session that comes back.
 
     Raises:
         Waiting: the lab has not recorded it yet, or nobody has approved of the policy.
@@ -33,20 +38,10 @@ def collect(workspace: Workspace, iteration: int, advance: Advance) -> None:
     config = workspace.config(iteration)
     if config.reality.approval:
         require_approval(workspace, iteration - 1)
-    scenario = load_scenario(config.scenario)
-    deployed = workspace.policy_dir(iteration - 1)
-    target = workspace.session_dir(iteration)
-    plan = CollectionPlan(
-        session=target.name,
-        episodes=config.reality.episodes,
-        seed=derive_seed(config.seed, iteration, "collect", config.reality.seed),
-        policy_sha256=sha256(deployed / "policy.npz"),
-    )
-    session = _reality(workspace, iteration, scenario, config.reality).collect(
-        Policy.load(deployed, scenario), plan, advance
-    )
-    check_session(session, scenario.channels)
-    write_session(workspace.data_dir, session)
+    scenario, deployed = load_scenario(config.scenario), workspace.policy_dir(iteration - 1)
+    plan = _plan(workspace, iteration, sha256(deployed / "policy.npz"))
+    reality = _reality(workspace, iteration, scenario, config.reality)
+    _store(workspace, scenario, reality, plan, advance, Policy.load(deployed, scenario))
 
 
 def collect_without_policy(workspace: Workspace, iteration: int, advance: Advance) -> None:
@@ -58,13 +53,87 @@ def collect_without_policy(workspace: Workspace, iteration: int, advance: Advanc
     """
     config = workspace.config(iteration)
     check_moved_by_lab(config)
-    scenario, target = load_scenario(config.scenario), workspace.session_dir(iteration)
-    plan = CollectionPlan(
-        target.name, config.reality.episodes, derive_seed(config.seed, iteration, "collect", config.reality.seed)
+    scenario = load_scenario(config.scenario)
+    reality = _reality(workspace, iteration, scenario, config.reality)
+    _store(workspace, scenario, reality, _plan(workspace, iteration), advance)
+
+
+def collect_strikes(workspace: Workspace, iteration: int, advance: Advance) -> None:
+    """Store a session of strikes; one in which there is no strike is refused.
+
+    Raises:
+        Waiting: the lab has not recorded it yet.
+    """
+    config = workspace.config(iteration)
+    check_strikes(config)
+    scenario = load_scenario(config.scenario)
+    stand_in = config.reality.kind == "stand_in"
+    reality = (
+        StrikeReality(scenario, config.reality.seed)
+        if stand_in
+        else _inbox(workspace, scenario, config.reality, wanted=_wanted_strikes(scenario))
     )
-    session = _reality(workspace, iteration, scenario, config.reality).collect(None, plan, advance)
+    _store(workspace, scenario, reality, _plan(workspace, iteration), advance, has_strikes=True)
+
+
+def collect_contacts(workspace: Workspace, iteration: int, advance: Advance) -> None:
+    """Store a session of bodies in contact.
+
+    Raises:
+        Waiting: the lab has not recorded it yet.
+    """
+    config = workspace.config(iteration)
+    check_contacts(config)
+    scenario = load_scenario(config.scenario)
+    plan = CollectionPlan(workspace.session_dir(iteration).name, config.reality.episodes, config.seed)
+    stand_in = config.reality.kind == "stand_in"
+    # Nothing is commanded, so there is nothing to ask a lab for but recordings.
+    inbox = _inbox(workspace, scenario, config.reality, wanted=lambda _: {})
+    _store(workspace, scenario, CubesStandIn(config.reality.seed) if stand_in else inbox, plan, advance)
+
+
+def _plan(workspace: Workspace, iteration: int, policy_sha256: str | None = None) -> CollectionPlan:
+    config = workspace.config(iteration)
+    seed = derive_seed(config.seed, iteration, "collect", config.reality.seed)
+    return CollectionPlan(workspace.session_dir(iteration).name, config.reality.episodes, seed, policy_sha256)
+
+
+def _store(
+    workspace: Workspace,
+    scenario: Scenario,
+    reality: Reality,
+    plan: CollectionPlan,
+    advance: Advance,
+    policy: Policy | None = None,
+    has_strikes: bool = False,
+) -> None:
+    """Record the session, check it against the scenario, and store it under data/, whole or not at all."""
+    session = reality.collect(policy, plan, advance)
     check_session(session, scenario.channels)
+    if has_strikes:  # refused before it is stored: every later stage would fail, and data/ is never rewritten
+        strikes_of(scenario, [session])
     write_session(workspace.data_dir, session)
+
+
+def _inbox(
+    workspace: Workspace,
+    scenario: Scenario,
+    config: RealityConfig,
+    robot: str | None = None,
+    wanted: Wanted | None = None,
+) -> Inbox:
+    limits = IntakeLimits(config.largest_mb)
+    return Inbox(scenario, workspace.root / config.inbox, robot, limits, wanted=wanted)
+
+
+def _wanted_strikes(scenario: Scenario) -> Wanted:
+    """Make the list of strikes that a lab is asked for: speeds, places and angles over the ranges of Table I."""
+
+    def wanted(plan: CollectionPlan) -> dict[str, Any]:
+        strikes = sample_strikes(struck_shape(scenario), plan.episodes, generator(plan.seed, "wanted"))
+        return {name: getattr(strikes, name).tolist() for name in ("speed_m_s", "angle_rad", "point_m", "normal")}
+
+    return wanted
 
 
 def check_moved_by_lab(config: LoopConfig) -> None:
@@ -90,6 +159,29 @@ def check_moved_by_lab(config: LoopConfig) -> None:
         )
 
 
+def check_strikes(config: LoopConfig) -> None:
+    """Refuse a reality from which no strikes come."""
+    if config.reality.kind not in ("stand_in", "inbox"):
+        raise ConfigError(
+            got=f"reality '{config.reality.kind}'",
+            expected="stand_in or inbox",
+            where="params.yaml: reality.kind",
+            next_step="Let an arm strike by its own controller, and put what was recorded into the inbox.",
+        )
+
+
+def check_contacts(config: LoopConfig) -> None:
+    """Refuse a reality from which no recordings of this scenario come."""
+    kind, named = config.reality.kind, scenario_name(config.scenario)
+    if kind != "inbox" and (kind, named) != ("stand_in", _CONTACTS_STAND_IN):
+        raise ConfigError(
+            got=f"reality '{kind}' of scenario {named}",
+            expected=f"inbox, or the stand-in of scenario {_CONTACTS_STAND_IN}",
+            where="params.yaml: reality.kind",
+            next_step="Set reality.kind: inbox, and put recordings there.",
+        )
+
+
 def _robot_before(workspace: Workspace, iteration: int) -> str | None:
     """The robot of the campaign's latest session that names one."""
     for earlier in range(iteration - 1, 0, -1):
@@ -102,12 +194,7 @@ def _robot_before(workspace: Workspace, iteration: int) -> str | None:
 def _reality(workspace: Workspace, iteration: int, scenario: Scenario, config: RealityConfig) -> Reality:
     makers: dict[str, Callable[[], Reality]] = {
         "stand_in": lambda: StandIn(scenario, config.seed),
-        "inbox": lambda: Inbox(
-            scenario,
-            workspace.root / config.inbox,
-            _robot_before(workspace, iteration),
-            IntakeLimits(config.largest_mb),
-        ),
+        "inbox": lambda: _inbox(workspace, scenario, config, _robot_before(workspace, iteration)),
         "robot": lambda: make_robot_reality(
             scenario, workspace.root / config.robot, workspace.data_dir, real_time=config.real_time
         ),

@@ -44,7 +44,7 @@ def start(workspace: Workspace, iteration: int, advance: Advance) -> None:
 
 
 def prior(workspace: Workspace, iteration: int, advance: Advance) -> None:
-    """Write calibration/ of iteration 0 alone: the scenario has no task, and so there is no policy to train."""
+    """Write calibration/ of iteration 0 alone: the parameters before any recording; there is no policy to train."""
     scenario = load_scenario(workspace.config(iteration).scenario)
     save_calibration(start_calibration(scenario), workspace.calibration_dir(iteration))
 

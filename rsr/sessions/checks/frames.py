@@ -28,7 +28,7 @@ class Frames:
     """Rate, jitter and losses of a channel, by its stamps.
 
     Args:
-        period_s: of the regular clock that the stamps follow, and its standard error.
+        period_s: of the regular clock that the stamps follow.
         jitter_s: standard deviation of the stamps about that clock, and its standard error.
         lost: frames that the clock promised and nobody recorded.
         gaps: rows after which frames are missing.
@@ -37,7 +37,6 @@ class Frames:
     """
 
     period_s: float
-    period_error_s: float
     jitter_s: float
     jitter_error_s: float
     lost: int
@@ -76,7 +75,6 @@ def find_frames(stamps_s: np.ndarray, values: np.ndarray | None = None) -> Frame
     same = np.concatenate([[False], stamps_s[1:] == stamps_s[:-1]])
     return Frames(
         period_s=period_s,
-        period_error_s=jitter_s / float(np.std(number) * np.sqrt(witnesses)),
         jitter_s=jitter_s,
         jitter_error_s=jitter_s / float(np.sqrt(2 * witnesses)),
         lost=int(missing.sum()),

@@ -10,7 +10,7 @@ arrays that are sound. What a simulator knows of it (excitation) is added by `rs
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -71,6 +71,7 @@ class Inspection:
         return verdict(self.findings)
 
 
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")  # damaged numbers are findings, not warnings
 def inspect_session(
     session: Session,
     channels: tuple[Channel, ...] | None = None,
@@ -86,18 +87,8 @@ def inspect_session(
         others: fingerprints of other sessions, to find duplicates.
         attached: channels whose positions are of no free body, such as a tool's: they never fall.
     """
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # damaged numbers are findings, not warnings
-        return _inspect(session, channels or session.channels, limits or {}, others, attached)
-
-
-def _inspect(
-    session: Session,
-    channels: tuple[Channel, ...],
-    limits: Mapping[str, np.ndarray],
-    others: Sequence[EpisodePrint],
-    attached: Collection[str],
-) -> Inspection:
-    findings = [from_error(problem) for problem in find_problems(session, channels)]
+    limits = limits or {}
+    findings = [from_error(problem) for problem in find_problems(session, channels or session.channels)]
     try:
         check_shapes(session)
     except SessionError:
@@ -110,17 +101,11 @@ def _inspect(
     fall = find_free_fall(session, attached) if sound else None
     findings += [*judge_limits(session, limits), *judge_duplicates(prints, others)]
     if sound:
-        findings += _physics(session, clocks, fall)
+        findings += [*judge_motion(session, list(clocks)), *judge_rotation(session)]
+        findings += [*judge_free_fall(session, fall), *judge_signals(session)]
     rows = tuple(_row(session, channel, limits.get(channel.name)) for channel in session.channels)
     clocks += tuple(find_responses(session)) if sound else ()
     return Inspection(session, tuple(findings), rows, _frames(session), clocks, fall, prints)
-
-
-def _physics(session: Session, clocks: tuple[MotionClock, ...], fall: FreeFall | None) -> Iterator[Finding]:
-    yield from judge_motion(session, list(clocks))
-    yield from judge_rotation(session)
-    yield from judge_free_fall(session, fall)
-    yield from judge_signals(session)
 
 
 def _row(session: Session, channel: Channel, limits: np.ndarray | None) -> ChannelRow:

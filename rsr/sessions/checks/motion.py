@@ -205,16 +205,12 @@ def _lag(where: str, each: MotionClock, step_s: float) -> Iterator[Finding]:
     if lower_s <= 0.0 <= upper_s or abs(each.clock.offset_s) < _LATE_STEPS * step_s:
         return
     rows = each.clock.offset_s / step_s
-    half = abs(rows - 0.5) < 0.1
-    cause = (
-        "half a frame late, as backward differences are" if half else f"{'late' if rows > 0 else 'early'} as stamped"
-    )
+    cause = "half a frame late, as backward differences are" if abs(rows - 0.5) < 0.1 else "late as stamped"
+    place = f"behind its position: {cause}" if rows > 0 else "ahead of its position"
     yield Finding(
         "care", "clock", where,
         got=f"a velocity {1e3 * abs(each.clock.offset_s):.2f} ms ({abs(rows):.2f} rows; {1e3 * lower_s:.2f} to "
-        f"{1e3 * upper_s:.2f} ms) behind its position: {cause}" if rows > 0 else
-        f"a velocity {1e3 * abs(each.clock.offset_s):.2f} ms ({abs(rows):.2f} rows; {1e3 * lower_s:.2f} to "
-        f"{1e3 * upper_s:.2f} ms) ahead of its position",
+        f"{1e3 * upper_s:.2f} ms) {place}",
         expected="both at one time",
         next_step="Take velocities from the positions (`mode: recorded` in the scenario, its default), or shift "
         "this channel by the offset: one late step biases a fitted damping.",

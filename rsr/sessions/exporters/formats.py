@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
@@ -14,7 +14,7 @@ import numpy as np
 from rsr.errors import ConfigError, WorkspaceError, chosen, library
 from rsr.files import cannot_write
 from rsr.sessions.checks.problems import check_shapes
-from rsr.sessions.model import Session
+from rsr.sessions.model import Episode, Session
 from rsr.sessions.storage import write_session
 
 Simulated = Sequence[Mapping[str, np.ndarray]]
@@ -84,6 +84,31 @@ def _module(exporter: _Exporter) -> ModuleType:
     for name in exporter.libraries:
         library(name, exporter.extra, f"to write {exporter.title}")
     return importlib.import_module(exporter.module)
+
+
+# Episodes one after the other on one time axis, for formats that know no episodes.
+
+_PAUSE_NS = 1_000_000_000
+"""Between two episodes."""
+_LONGEST_S = 1e8
+"""Three years: times beyond come from damaged stamps, and nanoseconds of them would not fit into 64 bits."""
+
+
+def laid_out(session: Session) -> Iterator[tuple[Episode, np.ndarray]]:
+    """Yield each episode with nanoseconds [T] from the session's start, which never go back.
+
+    They are for viewers. What was recorded is `time_s`; damaged stamps are squeezed onto this axis, not repaired.
+    """
+    begin_ns = 0
+    for episode in session.episodes:
+        time_s = np.asarray(episode.time_s, float)
+        finite = time_s[np.isfinite(time_s)]
+        start_s = float(finite[0]) if finite.size else 0.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            since_s = np.clip(np.nan_to_num(time_s - start_s, nan=0.0), 0.0, _LONGEST_S)
+        elapsed_ns = np.maximum.accumulate(np.rint(since_s * 1e9).astype(np.int64))
+        yield episode, begin_ns + elapsed_ns
+        begin_ns += int(elapsed_ns[-1]) + _PAUSE_NS
 
 
 # LeRobotDataset v3.0: what our storage is on disk already, so exporting is storing under a name of one's own.

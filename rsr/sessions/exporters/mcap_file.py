@@ -15,8 +15,7 @@ from mcap.writer import Writer
 
 from rsr.files import write_bytes
 from rsr.sessions._lerobot_v3 import CARD_FILE, encode_card
-from rsr.sessions.exporters._timeline import laid_out
-from rsr.sessions.exporters.formats import Simulated
+from rsr.sessions.exporters.formats import Simulated, laid_out
 from rsr.sessions.model import Channel, Session
 
 _LIBRARY = "rsr"

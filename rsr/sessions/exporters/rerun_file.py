@@ -10,8 +10,7 @@ import numpy as np
 import rerun  # pyright: ignore[reportMissingImports] (of the extra [rerun])
 
 from rsr.files import cannot_write
-from rsr.sessions.exporters._timeline import laid_out
-from rsr.sessions.exporters.formats import Simulated
+from rsr.sessions.exporters.formats import Simulated, laid_out
 from rsr.sessions.model import Channel, Session
 
 _RADIUS_M = 0.01

@@ -1,6 +1,6 @@
 """Recordings of others.
 
-A lab's own, in the formats that `formats.py` lists: they open as streams of numbers (`contract.py`), which
+A lab's own, in the formats that `formats.py` lists: they open as streams of numbers (`recording.py`), which
 `rsr.sessions.ingest.session` maps onto a scenario's channels. And sets that research groups publish, which become
 sessions with nothing filtered and their quirks on the card; each function takes the authors' folder, or one parquet
 table:

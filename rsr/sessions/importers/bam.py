@@ -12,16 +12,7 @@ from typing import Any
 import numpy as np
 
 from rsr.outside import read_bounded
-from rsr.sessions.importers.recording import (
-    HEAD_ROWS,
-    Format,
-    Recording,
-    Samples,
-    Stream,
-    Wanted,
-    check_size,
-    unreadable,
-)
+from rsr.sessions.importers.recording import Format, Recording, Samples, Stream, check_size, held_recording, unreadable
 
 _EXPECTED = "a JSON file of BAM: `entries`, a list of rows with `timestamp`, and numbers of the run"
 _UNITS = {"position": "rad", "goal_position": "rad", "speed": "rad/s", "input_volts": "V", "vin": "V"}
@@ -42,18 +33,10 @@ def open_bam(path: Path) -> Recording:
     for name, value in document.items():
         if isinstance(value, int | float) and not isinstance(value, bool) and name not in columns:
             columns[name.replace("-", "_")] = np.full(len(rows), float(value))
-    whole = np.column_stack(list(columns.values()))
-    places = {name: index for index, name in enumerate(columns)}
     units = {name: _UNITS[name] for name in columns if name in _UNITS}
-    head = Samples(stamps_s[:HEAD_ROWS], whole[:HEAD_ROWS])
-    stream = Stream("log", tuple(columns), head, False, units, ("timestamp",))
-
-    def load(part: str, wanted: Wanted, clock: str) -> dict[str, Samples]:
-        return {
-            name: Samples(stamps_s, whole[:, [places[column] for column in chosen]]) for name, chosen in wanted.items()
-        }
-
-    return Recording("bam", path, (path.stem,), (stream,), load)
+    whole = Samples(stamps_s, np.column_stack(list(columns.values())))
+    stream = Stream("log", tuple(columns), whole, False, units, ("timestamp",))
+    return held_recording("bam", path, path.stem, [stream])
 
 
 def _document(path: Path) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from rsr.sessions.importers.recording import (
     Stream,
     Wanted,
     check_size,
+    is_marked,
     listed,
     printable,
     unreadable,
@@ -141,7 +142,7 @@ def _stream(path: Path, name: str, dataset: Any) -> Stream:
     check_size(path, dataset.shape[0], width)
     columns = tuple(str(index) for index in range(width))
     values = np.asarray(dataset[:HEAD_ROWS], float).reshape(-1, width)
-    return Stream(name, columns, Samples(np.arange(len(values), dtype=float), values), named=False)
+    return Stream(name, columns, Samples.unstamped(values), named=False)
 
 
 def _samples(path: Path, dataset: Any, columns: tuple[str, ...]) -> Samples:
@@ -150,7 +151,7 @@ def _samples(path: Path, dataset: Any, columns: tuple[str, ...]) -> Samples:
     if any(int(column) >= width for column in columns):
         raise unreadable(path, f"{width} columns in {printable(dataset.name)}", f"columns {listed(columns)}")
     values = np.asarray(dataset[:], float).reshape(-1, width)[:, [int(column) for column in columns]]
-    return Samples(np.arange(len(values), dtype=float), values)
+    return Samples.unstamped(values)
 
 
 def _environment(h5py: Any, file: Any) -> dict[str, Any]:
@@ -189,11 +190,9 @@ def _more(damage: list[str]) -> str:
     return f" ({'; '.join(damage[:3])})" if damage else ""
 
 
-def _recognises(path: Path) -> bool:
-    if not path.is_file():
-        return False
-    with path.open("rb") as stream:
-        return path.suffix.lower() in (".h5", ".hdf5") or stream.read(8) == _MAGIC
-
-
-FORMAT = Format("hdf5", "an HDF5 file as robomimic or Isaac Lab write it, or of plain arrays", _recognises, open_hdf5)
+FORMAT = Format(
+    "hdf5",
+    "an HDF5 file as robomimic or Isaac Lab write it, or of plain arrays",
+    lambda path: is_marked(path, (".h5", ".hdf5"), _MAGIC),
+    open_hdf5,
+)

@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 from rsr.outside import hash_bounded, inside, read_bounded, read_object, short
 from rsr.sessions._lerobot_v3 import CARD_FILE, CHECKSUM_FILE, decode_card, feature_name
 from rsr.sessions.importers.recording import (
-    HEAD_ROWS,
     Format,
     Recording,
     Samples,
@@ -61,7 +60,7 @@ def open_lerobot(path: Path) -> Recording:
         Stream(
             feature.name,
             feature.columns,
-            Samples(head[feature.name].time_s[:HEAD_ROWS], head[feature.name].values[:HEAD_ROWS]),
+            head[feature.name].head(),
             feature.named,
             dict.fromkeys(feature.columns, units[feature.name]) if feature.name in units else {},
             ("timestamp",),
@@ -170,12 +169,10 @@ def _load(
         blocks.append(parquet.read(columns=[*wanted, *stamps], use_threads=False).slice(start, stop - start))
     table = pa.concat_tables(blocks)
     time_s = _times_s(table, fps)
-    found = {}
-    for name, columns in wanted.items():
-        values = _values(path, table[name], known[name])
-        places = [known[name].columns.index(column) for column in columns]
-        found[name] = Samples(time_s, values[:, places])
-    return found
+    return {
+        name: Samples(time_s, _values(path, table[name], known[name])).taken(known[name].columns, columns)
+        for name, columns in wanted.items()
+    }
 
 
 def _values(path: Path, column: pa.ChunkedArray, feature: _Feature) -> np.ndarray:

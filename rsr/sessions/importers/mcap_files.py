@@ -7,12 +7,13 @@ import struct
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from rsr.errors import library
 from rsr.sessions.importers._topics import Batch, Messages, Topic, open_topics
-from rsr.sessions.importers.recording import Format, Recording, printable, unreadable
+from rsr.sessions.importers.recording import Format, Recording, is_marked, printable, unreadable
 
 MAGIC = b"\x89MCAP0\r\n"
 _HEAD_BYTES = 8 << 20
@@ -30,6 +31,20 @@ def open_mcap(path: Path) -> Recording:
     return open_topics("mcap", path, Messages([McapFile(path)]))
 
 
+@dataclass
+class _Known:
+    """Schemas and channels by number, as far as they have come up."""
+
+    schemas: dict[int, Any] = field(default_factory=dict)
+    channels: dict[int, Any] = field(default_factory=dict)
+
+    def remember(self, record: Any, records: Any) -> None:
+        if isinstance(record, records.Schema):
+            self.schemas[record.id] = record
+        elif isinstance(record, records.Channel):
+            self.channels[record.id] = record
+
+
 class McapFile:
     """One MCAP file."""
 
@@ -41,85 +56,64 @@ class McapFile:
 
     def topics(self, damage: list[str]) -> list[Topic]:
         """Find them in the summary at the end where it is whole, otherwise by reading the file's beginning."""
-        topics = self._summary()
-        if topics is None:
+        summary, topics = self._summary(), []
+        if summary is not None and summary.channels:
+            topics = [_topic(each, summary.schemas.get(each.schema_id)) for each in summary.channels.values()]
+        else:
             damage.append(f"{self._path.name} has no readable summary at its end: it was cut or not closed")
-            schemas: dict[int, Any] = {}
-            channels: dict[int, Any] = {}
-            for _ in self._batches(set(), [], schemas, channels):
+            known = _Known()
+            for _ in self._batches(set(), [], known):
                 pass
-            topics = [_topic(channel, schemas.get(channel.schema_id)) for channel in channels.values()]
+            topics = [_topic(each, known.schemas.get(each.schema_id)) for each in known.channels.values()]
         if not topics:
             raise unreadable(self._path, "no topic", "an MCAP file with messages")
         return topics
 
-    def _summary(self) -> list[Topic] | None:
-        reader = _mcap("reader")
+    def _summary(self) -> Any:
+        """What stands at the end of a file that was closed; None where it cannot be read."""
         try:
             with self._path.open("rb") as stream:
-                found = reader.SeekingReader(stream, record_size_limit=LARGEST_RECORD).get_summary()
+                return _mcap("reader").SeekingReader(stream, record_size_limit=LARGEST_RECORD).get_summary()
         except self._damage:
             return None
-        if found is None or not found.channels:
-            return None
-        return [_topic(channel, found.schemas.get(channel.schema_id)) for channel in found.channels.values()]
 
     @property
     def _damage(self) -> tuple[type[Exception], ...]:
         """Errors that the library raises over a damaged file."""
-        return (
-            self._errors.McapError,
-            struct.error,
-            ValueError,
-            KeyError,
-            OSError,
-            EOFError,
-            MemoryError,
-            OverflowError,
-        )
+        others = (struct.error, ValueError, KeyError, OSError, EOFError, MemoryError, OverflowError)
+        return (self._errors.McapError, *others)
 
     def head(self, wanted: set[int]) -> Iterator[Batch]:
         """The beginning of the file, and of each topic that begins later the chunk where it does."""
         seen: set[int] = set()
-        with closing(self._batches(wanted, [], {}, {}, _HEAD_BYTES)) as batches:
+        with closing(self._batches(wanted, [], most_bytes=_HEAD_BYTES)) as batches:
             for batch in batches:
                 seen |= set(batch)
                 yield batch
         for offset in self._first_chunks(wanted - seen):
-            with closing(self._batches(wanted - seen, [], {}, {}, 1, offset)) as batches:
+            with closing(self._batches(wanted - seen, [], most_bytes=1, offset=offset)) as batches:
                 yield from batches
 
     def _first_chunks(self, wanted: set[int]) -> list[int]:
         """Where in the file the first chunk with each of these topics begins, by the index."""
-        if not wanted:
-            return []
-        reader = _mcap("reader")
-        try:
-            with self._path.open("rb") as stream:
-                found = reader.SeekingReader(stream, record_size_limit=LARGEST_RECORD).get_summary()
-        except self._damage:
-            return []
-        offsets = set()
+        found = self._summary() if wanted else None
         chunks = found.chunk_indexes if found is not None else []
-        for topic in wanted:
-            starts = [chunk.chunk_start_offset for chunk in chunks if topic in chunk.message_index_offsets]
-            offsets |= set(starts[:1])
-        return sorted(offsets)
+        starts = ([c.chunk_start_offset for c in chunks if topic in c.message_index_offsets] for topic in wanted)
+        return sorted({offsets[0] for offsets in starts if offsets})
 
     def batches(self, wanted: set[int], damage: list[str]) -> Iterator[Batch]:
-        yield from self._batches(wanted, damage, {}, {})
+        yield from self._batches(wanted, damage)
 
     def _batches(
         self,
         wanted: set[int],
         damage: list[str],
-        schemas: dict[int, Any],
-        channels: dict[int, Any],
+        known: _Known | None = None,
         most_bytes: int | None = None,
         offset: int | None = None,
     ) -> Generator[Batch, None, None]:
         """Yield the messages of each chunk; loose ones in bundles. Stops at the first record that cannot be read."""
-        loose: dict[int, tuple[list[int], list[bytes]]] = {}
+        known, loose = known or _Known(), {}
         count, size = 0, self._path.stat().st_size
         room = _UNFOLDED_BYTES + _UNFOLDED_TIMES * size
         with self._path.open("rb") as stream:
@@ -129,7 +123,7 @@ class McapFile:
                         room -= record.uncompressed_size
                         if room < 0:
                             raise ValueError("chunks that unfold to more than recordings do")
-                        yield from self._opened(record, wanted, damage, schemas, channels)
+                        yield from self._opened(record, wanted, damage, known)
                     elif (
                         isinstance(record, self._records.Message)
                         and record.channel_id in wanted
@@ -138,7 +132,7 @@ class McapFile:
                         _add(loose, record.channel_id, record.log_time, record.data)
                         count += 1
                     else:
-                        _remember(record, schemas, channels, self._records)
+                        known.remember(record, self._records)
                     if count >= _LOOSE_MESSAGES:
                         yield loose
                         loose, count = {}, 0
@@ -179,13 +173,10 @@ class McapFile:
             else:
                 _exactly(stream, length)
 
-    def _opened(
-        self, chunk: Any, wanted: set[int], damage: list[str], schemas: dict[int, Any], channels: dict[int, Any]
-    ) -> Iterator[Batch]:
+    def _opened(self, chunk: Any, wanted: set[int], damage: list[str], known: _Known) -> Iterator[Batch]:
         """The messages of one chunk, if it is whole."""
         try:
-            content = decompressed(chunk)
-            yield _unpacked(content, wanted, schemas, channels, self._records)
+            yield _unpacked(decompressed(chunk), wanted, known, self._records)
         except self._damage as error:
             words = printable(" ".join(str(error).split()), 100)
             damage.append(f"{self._path.name}: a damaged chunk was left out ({words})")
@@ -198,9 +189,7 @@ def _exactly(stream: BinaryIO, size: int) -> bytes:
     return found
 
 
-def _unpacked(
-    content: bytes, wanted: set[int], schemas: dict[int, Any], channels: dict[int, Any], records: Any
-) -> Batch:
+def _unpacked(content: bytes, wanted: set[int], known: _Known, records: Any) -> Batch:
     """Messages of the wanted topics out of a chunk's records. A long recording spends its time here."""
     found: dict[int, tuple[list[int], list[bytes]]] = {channel: ([], []) for channel in wanted}
     at, end, unpack = 0, len(content), _IN_CHUNK.unpack_from
@@ -218,7 +207,7 @@ def _unpacked(
         elif opcode in (_SCHEMA, _CHANNEL):
             stream = _mcap("data_stream").ReadDataStream(io.BytesIO(content[start:at]))
             kind = records.Schema if opcode == _SCHEMA else records.Channel
-            _remember(kind.read(stream), schemas, channels, records)
+            known.remember(kind.read(stream), records)
     return {channel: messages for channel, messages in found.items() if messages[0]}
 
 
@@ -226,13 +215,6 @@ def _add(found: dict[int, tuple[list[int], list[bytes]]], channel: int, stamp_ns
     stamps, payloads = found.setdefault(channel, ([], []))
     stamps.append(stamp_ns)
     payloads.append(payload)
-
-
-def _remember(record: Any, schemas: dict[int, Any], channels: dict[int, Any], records: Any) -> None:
-    if isinstance(record, records.Schema):
-        schemas[record.id] = record
-    elif isinstance(record, records.Channel):
-        channels[record.id] = record
 
 
 def _topic(channel: Any, schema: Any) -> Topic:
@@ -246,14 +228,9 @@ def _mcap(module: str) -> Any:
     return library(f"mcap.{module}", "ros", "to read MCAP files")
 
 
-def _recognises(path: Path) -> bool:
-    if not path.is_file():
-        return False
-    with path.open("rb") as stream:
-        return path.suffix.lower() == ".mcap" or stream.read(8) == MAGIC
-
-
-FORMAT = Format("mcap", "an MCAP file of ROS 2 or JSON messages", _recognises, open_mcap)
+FORMAT = Format(
+    "mcap", "an MCAP file of ROS 2 or JSON messages", lambda path: is_marked(path, (".mcap",), MAGIC), open_mcap
+)
 
 
 # The chunks of MCAP files: decompressed within bounds, and compared with what they promise.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zipfile
 import zlib
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
@@ -43,7 +44,7 @@ def open_npz(path: Path) -> Recording:
                 skipped.append(printable(name))
                 continue
             columns = tuple(str(index) for index in range(head.shape[1]))
-            streams.append(Stream(name, columns, Samples(np.arange(len(head), dtype=float), head), named=False))
+            streams.append(Stream(name, columns, Samples.unstamped(head), named=False))
     if not streams:
         raise unreadable(
             path, f"no arrays of numbers [N] or [N, C] {'; '.join(damage[:3])}", "an archive of such arrays, rows first"
@@ -54,19 +55,25 @@ def open_npz(path: Path) -> Recording:
         with zipfile.ZipFile(path) as archive:
             for name, columns in wanted.items():
                 values = _array(path, archive, archive.getinfo(f"{name}.npy"))
-                found[name] = Samples(np.arange(len(values), dtype=float), values[:, [int(each) for each in columns]])
+                found[name] = Samples.unstamped(values[:, [int(each) for each in columns]])
         return found
 
     notes = (f"Left out, not [N] or [N, C] numbers: {', '.join(skipped)}.",) if skipped else ()
     return Recording("npz", path, (path.stem,), tuple(streams), load, damage=damage, notes=notes)
 
 
+def array_header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:
+    """Shape and dtype that a NumPy array claims at its beginning."""
+    version = np.lib.format.read_magic(stream)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(stream, max_header_size=_HEADER_MOST)
+    return shape, dtype
+
+
 def _shape(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> tuple[int, ...] | None:
     """Shape of a member that can be a stream. Its header must agree with its size before anything is allocated."""
     with archive.open(info) as member:
-        version = np.lib.format.read_magic(member)
-        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, _, dtype = read(member, max_header_size=_HEADER_MOST)
+        shape, dtype = array_header(member)
         header = member.tell()
     if dtype.hasobject:
         raise unreadable(

@@ -11,16 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rsr.sessions.importers.recording import (
-    HEAD_ROWS,
-    Format,
-    Recording,
-    Samples,
-    Stream,
-    Wanted,
-    check_size,
-    unreadable,
-)
+from rsr.sessions.importers.recording import Format, Recording, Samples, Stream, check_size, held_recording, unreadable
 
 _EXPECTED = "a torch file of tensors time [N], dof_pos [N, J], des_dof_pos [N, J]"
 _UNITS = {"dof_pos": "rad", "des_dof_pos": "rad", "dof_vel": "rad/s", "dof_torque": "N m"}
@@ -35,16 +26,9 @@ def open_pace(path: Path) -> Recording:
     for name, unit in _UNITS.items():
         if name in tensors:
             columns = tuple(str(index) for index in range(tensors[name].shape[1]))
-            head = Samples(stamps_s[:HEAD_ROWS], tensors[name][:HEAD_ROWS])
-            streams.append(Stream(name, columns, head, False, dict.fromkeys(columns, unit), ("time",)))
-
-    def load(part: str, wanted: Wanted, clock: str) -> dict[str, Samples]:
-        return {
-            name: Samples(stamps_s, tensors[name][:, [int(column) for column in columns]])
-            for name, columns in wanted.items()
-        }
-
-    return Recording("pace", path, (path.stem,), tuple(streams), load)
+            rows = Samples(stamps_s, tensors[name])
+            streams.append(Stream(name, columns, rows, False, dict.fromkeys(columns, unit), ("time",)))
+    return held_recording("pace", path, path.stem, streams)
 
 
 def _tensors(path: Path) -> dict[str, np.ndarray]:

@@ -6,8 +6,8 @@ that a mapping can be guessed; `Recording.load` reads the rest, and only the col
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +41,18 @@ class Samples:
 
     def __len__(self) -> int:
         return len(self.time_s)
+
+    @classmethod
+    def unstamped(cls, values: np.ndarray) -> Samples:
+        return cls(np.arange(len(values), dtype=float), values)
+
+    def head(self) -> Samples:
+        """The first rows, of which guesses are made."""
+        return Samples(self.time_s[:HEAD_ROWS], self.values[:HEAD_ROWS])
+
+    def taken(self, there: Sequence[str], columns: Sequence[str]) -> Samples:
+        """Some of the columns that are there."""
+        return Samples(self.time_s, self.values[:, [there.index(column) for column in columns]])
 
 
 @dataclass(frozen=True)
@@ -100,6 +112,27 @@ class Recording:
             where=str(self.path),
             next_step="Correct `from:` in the mapping.",
         )
+
+
+def held_recording(
+    form: str, path: Path, part: str, streams: Sequence[Stream], damage: Sequence[str] = (), notes: tuple[str, ...] = ()
+) -> Recording:
+    """Make a recording of one part that is in memory: the head of each stream is all that there is of it."""
+    whole = {stream.name: stream for stream in streams}
+
+    def load(part: str, wanted: Wanted, clock: str) -> dict[str, Samples]:
+        return {name: whole[name].head.taken(whole[name].columns, columns) for name, columns in wanted.items()}
+
+    begun = tuple(replace(stream, head=stream.head.head()) for stream in streams)
+    return Recording(form, path, (part,), begun, load, damage=damage, notes=notes)
+
+
+def is_marked(path: Path, suffixes: Collection[str], magic: bytes) -> bool:
+    """Tell a file by its name, or by its first bytes."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as stream:
+        return path.suffix.lower() in suffixes or stream.read(len(magic)) == magic
 
 
 @dataclass(frozen=True)

@@ -59,31 +59,79 @@ class _Database:
         self._path = path
 
     def topics(self, damage: list[str]) -> list[Topic]:
-        return _topics(self._path)
-
-    def batches(self, wanted: set[int], damage: list[str]) -> Iterator[Batch]:
-        yield from _rows(self._path, wanted, damage)
+        with closing(self._open()) as connection:
+            try:
+                _check_tables(self._path, connection)
+                found = connection.execute("SELECT id, name, type, serialization_format FROM topics")
+                rows = found.fetchmany(_MOST_TOPICS)
+            except sqlite3.Error as error:
+                got = f"a table of topics that cannot be read ({error})"
+                raise unreadable(self._path, got, "a bag's .db3 file") from error
+            try:
+                texts = {
+                    str(name): (str(dialect), str(text))
+                    for name, dialect, text in connection.execute(
+                        "SELECT topic_type, encoding, encoded_message_definition FROM message_definitions"
+                    ).fetchmany(_MOST_TOPICS)
+                }
+            except sqlite3.Error:  # bags before ROS 2 Iron have no such table
+                texts = {}
+        found = []
+        for number, name, kind, encoding in rows:
+            if isinstance(number, int):
+                dialect, text = texts.get(str(kind), ("", ""))
+                found.append(Topic(number, str(name), str(kind), str(encoding), text, dialect))
+        return found
 
     def head(self, wanted: set[int]) -> Iterator[Batch]:
         for topic in wanted:
-            yield from _rows(self._path, {topic}, [], HEAD_ROWS)
+            yield from self.batches({topic}, [], HEAD_ROWS)
 
+    def batches(self, wanted: set[int], damage: list[str], most: int | None = None) -> Iterator[Batch]:
+        """Yield messages of these topics until the end, or until damage."""
+        if not wanted:
+            return
+        only = ",".join(str(topic) for topic in wanted)
+        query = f"SELECT topic_id, timestamp, data FROM messages WHERE topic_id IN ({only})"
+        count = held = total = 0
+        size = self._path.stat().st_size
+        batch: dict[int, tuple[list[int], list[bytes]]] = {}
+        with closing(self._open()) as connection:
+            try:
+                _check_tables(self._path, connection)
+                for topic, stamp, data in connection.execute(query if most is None else f"{query} LIMIT {most}"):
+                    if topic in wanted and isinstance(stamp, int) and isinstance(data, bytes):
+                        stamps, payloads = batch.setdefault(topic, ([], []))
+                        stamps.append(stamp)
+                        payloads.append(data)
+                        held, total = held + len(data), total + len(data)
+                    count += 1
+                    if total > size or count > size:  # pages that lead in a circle
+                        raise sqlite3.DatabaseError("more messages than the file has room for")
+                    if count % _AT_ONCE == 0 or held > _HELD_BYTES:
+                        yield batch
+                        batch, held = {}, 0
+            except (sqlite3.Error, OverflowError) as error:
+                words = f"{self._path.name} is damaged or cut after {count} messages ({printable(str(error), 100)})"
+                damage.append(f"{words}: what comes before was kept")
+        yield batch
 
-def _open(path: Path) -> sqlite3.Connection:
-    """Open read-only, without a journal: `immutable` also reads what a crashed recorder left."""
-    with path.open("rb") as stream:
-        header = stream.read(_HEADER_BYTES)
-    if not header.startswith(_MAGIC) or len(header) < _HEADER_BYTES:
-        raise unreadable(path, "no SQLite database", "a bag's .db3 file")
-    connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
-    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(1000, min(_LARGEST_MESSAGE, path.stat().st_size)))
-    connection.text_factory = lambda content: content.decode(errors="replace")
-    connection.execute("PRAGMA trusted_schema = OFF")
-    page = int.from_bytes(header[16:18], "big")
-    if int.from_bytes(header[28:32], "big") * (page if page > 1 else 65536) > path.stat().st_size:
-        # SQLite opens no file that is shorter than its header says, unless it is asked to mend it.
-        connection.execute("PRAGMA writable_schema = ON")
-    return connection
+    def _open(self) -> sqlite3.Connection:
+        """Open read-only, without a journal: `immutable` also reads what a crashed recorder left."""
+        path = self._path
+        with path.open("rb") as stream:
+            header = stream.read(_HEADER_BYTES)
+        if not header.startswith(_MAGIC) or len(header) < _HEADER_BYTES:
+            raise unreadable(path, "no SQLite database", "a bag's .db3 file")
+        connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(1000, min(_LARGEST_MESSAGE, path.stat().st_size)))
+        connection.text_factory = lambda content: content.decode(errors="replace")
+        connection.execute("PRAGMA trusted_schema = OFF")
+        page = int.from_bytes(header[16:18], "big")
+        if int.from_bytes(header[28:32], "big") * (page if page > 1 else 65536) > path.stat().st_size:
+            # SQLite opens no file that is shorter than its header says, unless it is asked to mend it.
+            connection.execute("PRAGMA writable_schema = ON")
+        return connection
 
 
 def _check_tables(path: Path, connection: sqlite3.Connection) -> None:
@@ -94,61 +142,6 @@ def _check_tables(path: Path, connection: sqlite3.Connection) -> None:
         words = str(sql).upper()
         if kind != "table" or words.startswith("CREATE VIRTUAL") or "GENERATED" in words or " AS " in words:
             raise unreadable(path, f"'{name}', which is computed ({kind})", "a bag's plain tables")
-
-
-def _topics(path: Path) -> list[Topic]:
-    with closing(_open(path)) as connection:
-        try:
-            _check_tables(path, connection)
-            found = connection.execute("SELECT id, name, type, serialization_format FROM topics")
-            rows = found.fetchmany(_MOST_TOPICS)
-        except sqlite3.Error as error:
-            raise unreadable(path, f"a table of topics that cannot be read ({error})", "a bag's .db3 file") from error
-        try:
-            texts = {
-                str(name): (str(dialect), str(text))
-                for name, dialect, text in connection.execute(
-                    "SELECT topic_type, encoding, encoded_message_definition FROM message_definitions"
-                ).fetchmany(_MOST_TOPICS)
-            }
-        except sqlite3.Error:  # bags before ROS 2 Iron have no such table
-            texts = {}
-    found = []
-    for number, name, kind, encoding in rows:
-        if isinstance(number, int):
-            dialect, text = texts.get(str(kind), ("", ""))
-            found.append(Topic(number, str(name), str(kind), str(encoding), text, dialect))
-    return found
-
-
-def _rows(path: Path, wanted: set[int], damage: list[str], most: int | None = None) -> Iterator[Batch]:
-    """Yield messages of these topics until the end, or until damage."""
-    if not wanted:
-        return
-    only = ",".join(str(topic) for topic in wanted)
-    query = f"SELECT topic_id, timestamp, data FROM messages WHERE topic_id IN ({only})"
-    count = held = total = 0
-    size = path.stat().st_size
-    batch: dict[int, tuple[list[int], list[bytes]]] = {}
-    with closing(_open(path)) as connection:
-        try:
-            _check_tables(path, connection)
-            for topic, stamp, data in connection.execute(query if most is None else f"{query} LIMIT {most}"):
-                if topic in wanted and isinstance(stamp, int) and isinstance(data, bytes):
-                    stamps, payloads = batch.setdefault(topic, ([], []))
-                    stamps.append(stamp)
-                    payloads.append(data)
-                    held, total = held + len(data), total + len(data)
-                count += 1
-                if total > size or count > size:  # pages that lead in a circle
-                    raise sqlite3.DatabaseError("more messages than the file has room for")
-                if count % _AT_ONCE == 0 or held > _HELD_BYTES:
-                    yield batch
-                    batch, held = {}, 0
-        except (sqlite3.Error, OverflowError) as error:
-            words = printable(str(error), 100)
-            damage.append(f"{path.name} is damaged or cut after {count} messages ({words}): what comes before was kept")
-    yield batch
 
 
 def _recognises(path: Path) -> bool:

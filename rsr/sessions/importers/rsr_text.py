@@ -11,16 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rsr.sessions.importers.recording import (
-    HEAD_ROWS,
-    Format,
-    Recording,
-    Samples,
-    Stream,
-    Wanted,
-    check_size,
-    unreadable,
-)
+from rsr.sessions.importers.recording import Format, Recording, Samples, Stream, check_size, held_recording, unreadable
 
 _XYZ = ("x", "y", "z")
 _JOINTS = tuple(f"joint{number}" for number in range(1, 7))
@@ -78,18 +69,11 @@ def open_rsr_text(path: Path) -> Recording:
         length = min(len(sent), len(observed))
         tables = {name: values[:length] for name, values in tables.items()} | {"action": sent[:length]}
         columns["action"], units["action"] = tuple(f"action{index}" for index in range(sent.shape[1])), "1"
-    streams = tuple(
-        Stream(name, columns[name], _samples(values[:HEAD_ROWS]), units=dict.fromkeys(columns[name], units[name]))
+    streams = [
+        Stream(name, columns[name], Samples.unstamped(values), units=dict.fromkeys(columns[name], units[name]))
         for name, values in tables.items()
-    )
-
-    def load(part: str, wanted: Wanted, clock: str) -> dict[str, Samples]:
-        return {
-            name: _samples(tables[name][:, [columns[name].index(column) for column in chosen]])
-            for name, chosen in wanted.items()
-        }
-
-    return Recording("rsr_text", path, (path.name or "run",), streams, load, damage=tuple(damage), notes=(_NOTE,))
+    ]
+    return held_recording("rsr_text", path, path.name or "run", streams, tuple(damage), (_NOTE,))
 
 
 def _rows(path: Path, damage: list[str]) -> np.ndarray:
@@ -117,10 +101,6 @@ def _rows(path: Path, damage: list[str]) -> np.ndarray:
 def _divided(values: np.ndarray, layout: _Layout) -> dict[str, np.ndarray]:
     edges = np.cumsum([len(columns) for columns, _ in layout.values()])[:-1]
     return dict(zip(layout, np.split(values, edges, axis=1), strict=True))
-
-
-def _samples(values: np.ndarray) -> Samples:
-    return Samples(np.arange(len(values), dtype=float), values)
 
 
 FORMAT = Format(

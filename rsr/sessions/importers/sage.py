@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 
 from rsr.sessions.importers.recording import (
-    HEAD_ROWS,
     Format,
     Recording,
     Samples,
@@ -54,7 +53,7 @@ def open_sage(path: Path) -> Recording:
     damage: list[str] = []
     first = _tables(next(iter(folders.values())), damage)
     streams = tuple(
-        Stream(name, table.columns, _cut(table.samples, HEAD_ROWS), True, table.units, ("timestamp",))
+        Stream(name, table.columns, table.samples.head(), True, table.units, ("timestamp",))
         for name, table in first.items()
     )
 
@@ -65,8 +64,7 @@ def open_sage(path: Path) -> Recording:
             missing = [column for column in columns if column not in tables[name].columns]
             if missing:
                 raise unreadable(folders[part], f"no {listed(missing)}", "the joints of the first motion")
-            places = [tables[name].columns.index(column) for column in columns]
-            found[name] = Samples(tables[name].samples.time_s, tables[name].samples.values[:, places])
+            found[name] = tables[name].samples.taken(tables[name].columns, columns)
         return found
 
     return Recording("sage", path, tuple(folders), streams, load, damage=tuple(damage))
@@ -141,10 +139,6 @@ def _list(text: str | None) -> list[float]:
     if not isinstance(found, list):
         raise ValueError("not a list")
     return [float(value) for value in found]
-
-
-def _cut(samples: Samples, rows: int) -> Samples:
-    return Samples(samples.time_s[:rows], samples.values[:rows])
 
 
 FORMAT = Format(

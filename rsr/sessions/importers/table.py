@@ -47,10 +47,10 @@ def open_table(path: Path) -> Recording:
 
     def load(part: str, wanted: Wanted, clock: str) -> dict[str, Samples]:
         values = _read(places[part], tuple(wanted[TABLE]), damage=damage)
-        return {TABLE: Samples(np.arange(len(values), dtype=float), values)}
+        return {TABLE: Samples.unstamped(values)}
 
     units = {name: "ns" for name in _stamps(files[0]) if name in kept}
-    stream = Stream(TABLE, kept, Samples(np.arange(len(first), dtype=float), first), units=units)
+    stream = Stream(TABLE, kept, Samples.unstamped(first), units=units)
     return Recording(files[0].suffix[1:].lower(), path, tuple(places), (stream,), load, damage=damage)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,9 +10,10 @@ import numpy as np
 
 from rsr.errors import SessionError
 from rsr.sessions.checks.rotation import rank_conventions, turning_signal
-from rsr.sessions.checks.rules import LIMIT_SLACK, share_outside
+from rsr.sessions.checks.rules import LIMIT_SLACK, find_spikes, share_outside
 from rsr.sessions.clocks.estimate import Relation, Signal, estimate_clock
-from rsr.sessions.model import Channel, stretches
+from rsr.sessions.ingest.mapping import Target
+from rsr.sessions.model import Channel, Episode, stretches
 
 _DEG = 180 / np.pi
 _TURNS_AS_SAID = 0.35
@@ -190,3 +191,34 @@ def _signal(time_s: np.ndarray, values: np.ndarray) -> Signal:
         low, high = np.quantile(time_s[usable], [0.05, 0.95])
         usable &= (time_s >= low - (high - low)) & (time_s <= high + (high - low))
     return Signal(time_s[usable], values[usable])
+
+
+# What stands out once it is ingested.
+
+
+def doubtful(episodes: Sequence[Episode], target: Target) -> Iterator[str]:
+    """Say which readings a lab should look at: beyond what the robot can do, or unlike their neighbours."""
+    yield from _beyond_limits(episodes, target)
+    yield from _spikes(episodes, target)
+
+
+def _beyond_limits(episodes: Sequence[Episode], target: Target) -> Iterator[str]:
+    """Channels that read what the robot cannot do: another unit, sign, order or zero, or damage."""
+    for name, limits in target.limits.items():
+        for episode in episodes:
+            words = beyond(episode.values[name], limits) if name in episode.values else None
+            if words is not None:
+                yield f"{name}, episode {episode.index}: {words}; check its unit, sign, order and zero"
+                break
+
+
+def _spikes(episodes: Sequence[Episode], target: Target) -> Iterator[str]:
+    """Channels with readings that stand out from their neighbours, or commands from all others."""
+    for channel in target.channels:
+        kept = [episode for episode in episodes if channel.name in episode.values]
+        places = find_spikes(kept, channel).places if kept else ()
+        if places:
+            index, row = places[0]
+            time_s = next(episode for episode in kept if episode.index == index).time_s[row]
+            place = f"first in episode {index} at {time_s:.3f} s"
+            yield f"{len(places)} rows of {channel.name} stand out from the others, {place}"

@@ -14,8 +14,8 @@ import numpy as np
 from rsr.sessions.importers.recording import Recording, Stream, listed, printable
 from rsr.sessions.ingest import evidence
 from rsr.sessions.ingest.lateness import late_velocities, position_of, values_of
+from rsr.sessions.ingest.mapping import Question, Target
 from rsr.sessions.ingest.naming import matches, quantity
-from rsr.sessions.ingest.target import Target
 from rsr.sessions.ingest.times import guess_time, row_times_s
 from rsr.sessions.ingest.units import convertible, factor, unit_in_name
 from rsr.sessions.model import Channel
@@ -23,15 +23,6 @@ from rsr.sessions.model import Channel
 _EPISODE_COLUMNS = ("episode", "episode_index", "episode_id", "trial", "trial_id", "demo", "toss_id", "run_id")
 _GAP_STEPS = 5.0
 """A gap is this many usual steps wide: below, rows may be delayed; above, some are missing."""
-
-
-@dataclass(frozen=True)
-class Question:
-    """Question that nobody but the lab can answer. `suggestion` is what stands in until it is answered."""
-
-    place: tuple[str, ...]
-    suggestion: Any
-    text: str
 
 
 @dataclass(frozen=True)
@@ -56,8 +47,7 @@ def propose(recording: Recording, target: Target, given: Map[str, Any]) -> Propo
     guess.tags()
     guess.units()
     late = late_velocities(recording, target, guess.document)
-    questions = [Question(("channels", each.channel, "late_s"), each.late_s, each.text) for each in late]
-    return Proposal(guess.document, tuple(guess.said), (*guess.questions, *questions))
+    return Proposal(guess.document, tuple(guess.said), (*guess.questions, *late))
 
 
 class _Guess:

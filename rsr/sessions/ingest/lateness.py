@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from collections.abc import Mapping as Map
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,24 +11,15 @@ import numpy as np
 from rsr.rotations import unwrapped
 from rsr.sessions.importers.recording import Recording
 from rsr.sessions.ingest import evidence
+from rsr.sessions.ingest.mapping import Question, Target
 from rsr.sessions.ingest.naming import quantity
-from rsr.sessions.ingest.target import Target
 from rsr.sessions.ingest.times import row_times_s
 from rsr.sessions.ingest.units import factor
 from rsr.sessions.model import Channel
 
 
-@dataclass(frozen=True)
-class Late:
-    """A channel that shows a motion `late_s` after another one, and the question about it."""
-
-    channel: str
-    late_s: float
-    text: str
-
-
-def late_velocities(recording: Recording, target: Target, document: Map[str, Any]) -> Iterator[Late]:
-    """Find velocities and positions that do not show the same motion at the same time.
+def late_velocities(recording: Recording, target: Target, document: Map[str, Any]) -> Iterator[Question]:
+    """Ask about velocities and positions that do not show the same motion at the same time.
 
     Args:
         document: the mapping so far.
@@ -53,7 +43,7 @@ def late_velocities(recording: Recording, target: Target, document: Map[str, Any
             f"({between}). If its clock or filter is late, late_s takes that off; if '{other}' is early, "
             "give that one a negative late_s; 0 leaves it."
         )
-        yield Late(name, round(abs(late.offset_s), 5), text)
+        yield Question(("channels", name, "late_s"), round(abs(late.offset_s), 5), text)
 
 
 def position_of(target: Target, document: Map[str, Any], channel: Channel) -> tuple[Channel, dict[str, Any]] | None:

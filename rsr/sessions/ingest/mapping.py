@@ -1,20 +1,58 @@
-"""How a lab's columns become a scenario's channels: explicit, checked, kept as YAML beside what was made with it."""
+"""How a lab's columns become a scenario's channels: explicit, checked, kept as YAML beside what was made with it.
+
+`Target` is what a scenario asks of a recording, `Mapping` says where that stands in it, a `Question` asks for a line.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping as Named
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
+import numpy as np
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from rsr.errors import ConfigError
 from rsr.files import write_text
 from rsr.outside import read_yaml, short
+from rsr.sessions.model import Channel
 
 _Number = Annotated[float, Field(allow_inf_nan=False)]
 _Model = TypeVar("_Model", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class Target:
+    """Scenario, grid and channels that a recording is to become.
+
+    Args:
+        limits: channel -> [W, 2], what its columns can be at all, in the channel's unit.
+        turning: channel of angles -> [W], which of its joints may turn round.
+        rates_of: channel of velocities -> channel of the positions or orientations that it is the change of.
+        tags: words about each episode that the scenario needs.
+        gap_channel: the one that calibrations are judged by, which cannot be left out.
+    """
+
+    scenario: str
+    control_dt_s: float
+    channels: tuple[Channel, ...]
+    limits: Named[str, np.ndarray] = field(default_factory=dict)
+    turning: Named[str, np.ndarray] = field(default_factory=dict)
+    rates_of: Named[str, str] = field(default_factory=dict)
+    gap_channel: str = ""
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Question:
+    """Question that nobody but the lab can answer. `suggestion` is what stands in until it is answered."""
+
+    place: tuple[str, ...]
+    suggestion: Any
+    text: str
 
 
 class _Settings(BaseModel):

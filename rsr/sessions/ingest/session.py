@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rsr.errors import ConfigError, SessionError, chosen
+from rsr.errors import ConfigError, chosen
 from rsr.progress import Advance, ignore
 from rsr.sessions.checks.problems import find_problems
 from rsr.sessions.importers.formats import open_recording
 from rsr.sessions.importers.recording import Recording
 from rsr.sessions.ingest.assemble import assemble
-from rsr.sessions.ingest.doubtful import doubtful
-from rsr.sessions.ingest.guessing import Proposal, Question, propose
+from rsr.sessions.ingest.evidence import doubtful
+from rsr.sessions.ingest.guessing import Proposal, propose
 from rsr.sessions.ingest.mapping import Mapping as ChannelMapping
-from rsr.sessions.ingest.mapping import check_lines, merged, parse_mapping, plain, to_yaml
+from rsr.sessions.ingest.mapping import Question, Target, check_lines, merged, parse_mapping, plain, to_yaml
 from rsr.sessions.ingest.raw_files import (
     MAPPING_FILE,
     SOURCE_FILE,
@@ -28,7 +28,6 @@ from rsr.sessions.ingest.raw_files import (
     made_with,
     raw_files,
 )
-from rsr.sessions.ingest.target import Target
 from rsr.sessions.intake.gate import admitted, check_stored
 from rsr.sessions.intake.screening import IntakeLimits
 from rsr.sessions.model import Card, Channel, Episode, Session
@@ -45,8 +44,6 @@ class Origin:
     reality: str = "lab"
     simulated: bool = False
     robot: str | None = None
-    operator: str | None = None
-    recorded_at: str | None = None
 
 
 @dataclass(frozen=True)
@@ -104,14 +101,7 @@ def ingest(
     check_lines(given or {}, "mapping")
     with ExitStack() as held:
         sources = held.enter_context(admitted(sources, limits or IntakeLimits()))
-        opened: list[Recording] = []
-        for source in sources:
-            if is_session(source):
-                check_stored(source)
-            opened.append(open_recording(source, format or (given or {}).get("format")))
-            held.callback(opened[-1].close)
-            advance(0.1 * len(opened) / len(sources), f"opened {source.name}")
-        _check_alike(opened)
+        opened = _opened(sources, format or (given or {}).get("format"), held, advance)
         mapping, said = settle(opened[0], target, given or {}, ask, say)
         files = raw_files(sources)
         advance(0.2, "hashed")
@@ -193,7 +183,15 @@ def _check_names(mapping: ChannelMapping, target: Target) -> None:
         )
 
 
-def _check_alike(opened: Sequence[Recording]) -> None:
+def _opened(sources: Sequence[Path], form: str | None, held: ExitStack, advance: Advance) -> list[Recording]:
+    """Open the sources, which must be of one format, until `held` lets go of them."""
+    opened: list[Recording] = []
+    for source in sources:
+        if is_session(source):
+            check_stored(source)
+        opened.append(open_recording(source, form))
+        held.callback(opened[-1].close)
+        advance(0.1 * len(opened) / len(sources), f"opened {source.name}")
     formats = {recording.format for recording in opened}
     if len(formats) != 1:
         raise ConfigError(
@@ -202,6 +200,7 @@ def _check_alike(opened: Sequence[Recording]) -> None:
             where="command line",
             next_step="Ingest them as sessions of their own.",
         )
+    return opened
 
 
 def _stored(root: Path, scenario: str, files: Sequence[RawFile]) -> Path | None:
@@ -240,8 +239,6 @@ def _session(
         reality=origin.reality,
         simulated=origin.simulated,
         control_dt_s=target.control_dt_s,
-        recorded_at=origin.recorded_at,
-        operator=origin.operator,
         robot=origin.robot,
         notes=" ".join(notes),
     )
@@ -262,9 +259,7 @@ def _next_free(folder: Path) -> str:
 def _check(session: Session, target: Target, mapping: ChannelMapping) -> None:
     """Whatever was assembled must pass the checks of the channels it has, or nothing is written."""
     for problem in find_problems(session, _kept(target, mapping)):
-        raise SessionError(
-            got=problem.got, expected=problem.expected, where=problem.where, next_step="Correct the mapping."
-        )
+        raise problem.reworded(next_step="Correct the mapping.")
 
 
 def _beside(

@@ -12,19 +12,8 @@ from rsr.sessions.importers.recording import Recording, Stream, listed, printabl
 from rsr.sessions.ingest.units import factor, unit_in_name
 
 _NAMES = (
-    "time",
-    "t",
-    "timestamp",
-    "stamp",
-    "clock",
-    "time_stamp",
-    "elapsed",
-    "epoch",
-    "sec",
-    "secs",
-    "seconds",
-    "timestep",
-)
+    "time", "t", "timestamp", "stamp", "clock", "time_stamp", "elapsed", "epoch", "sec", "secs", "seconds", "timestep",
+)  # fmt: skip
 _PER_S = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _EPOCH_S = 1e9
 """Seconds since 1970 passed this in 2001."""

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from rsr.errors import SessionError
 from rsr.files import cannot_write
@@ -128,7 +128,7 @@ def _zipped(path: Path, limits: IntakeLimits) -> Iterator[_Member]:
 
 def _tarred(path: Path) -> Iterator[_Member]:
     suffix = next(suffix for suffix in sorted(_TARS, key=len, reverse=True) if path.name.lower().endswith(suffix))
-    with _TARS[suffix](path) as stream, tarfile.open(fileobj=_guarded(stream, path), mode="r:") as archive:
+    with _TARS[suffix](path) as stream, tarfile.open(fileobj=cast(Any, Guarded(stream, path)), mode="r:") as archive:
         for info in archive:
             if not (info.isreg() or info.isdir()):
                 raise _special(path, info.name)
@@ -141,11 +141,6 @@ def _content(archive: tarfile.TarFile, info: tarfile.TarInfo) -> IO[bytes]:
     if content is None:
         raise tarfile.ReadError(f"nothing in {info.name}")
     return content
-
-
-def _guarded(stream: IO[bytes], path: Path) -> Any:
-    """As what `tarfile` takes: it asks for streams that can also be written, and writes to none that is read."""
-    return Guarded(stream, path)
 
 
 class Guarded:

@@ -80,7 +80,7 @@ def _named_after(error: SessionError, folder: Path, sources: Sequence[Path]) -> 
     where = error.where
     for index, source in reversed([*enumerate(sources)]):  # the path of number 10 begins like that of number 1
         where = where.replace(str(folder / str(index)), str(source))
-    return type(error)(got=error.got, expected=error.expected, where=where, next_step=error.next_step)
+    return error.reworded(where=where)
 
 
 # Where refused recordings go, if at all: moved aside whole, the reason in a text file beside. Nothing is deleted.

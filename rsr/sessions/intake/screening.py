@@ -13,13 +13,13 @@ import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rsr.errors import Refused
+from rsr.sessions.importers.npz import array_header
 from rsr.sessions.importers.recording import printable
 
 LARGEST_MB = 1024
@@ -106,7 +106,6 @@ def _check_kind(root: Path, entry: Path) -> None:
 
 _PICKLES = {".pkl", ".pickle", ".p", ".pck", ".joblib", ".dill", ".cloudpickle"}
 _TORCH = {".pt", ".pth", ".ckpt"}
-_LONGEST_HEADER = 10_000
 _DAMAGED = (
     OSError,
     ValueError,
@@ -154,23 +153,16 @@ def _claim_of(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> int:
     if not member.filename.endswith(".npy"):
         return 0
     with archive.open(member) as stream:
-        return _size(*_header(stream))
+        return _size(*array_header(stream))
 
 
 def _in_npy(file: Path) -> int:
     with file.open("rb") as stream:
-        return _size(*_header(stream))
+        return _size(*array_header(stream))
 
 
 def _size(shape: tuple[int, ...], dtype: np.dtype) -> int:
     return int(np.prod([int(size) for size in shape], dtype=object)) * dtype.itemsize
-
-
-def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:
-    version = np.lib.format.read_magic(stream)
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, _, dtype = read(stream, max_header_size=_LONGEST_HEADER)
-    return shape, dtype
 
 
 def _in_parquet(file: Path) -> int:
@@ -194,13 +186,13 @@ def _dtypes(file: Path) -> Iterator[tuple[str, np.dtype]]:
     try:
         if file.suffix.lower() == ".npy":
             with file.open("rb") as stream:
-                yield file.stem, _header(stream)[1]
+                yield file.stem, array_header(stream)[1]
         elif zipfile.is_zipfile(file):
             with zipfile.ZipFile(file) as archive:
                 for member in archive.infolist():
                     if member.filename.endswith(".npy"):
                         with archive.open(member) as stream:
-                            yield member.filename[: -len(".npy")], _header(stream)[1]
+                            yield member.filename[: -len(".npy")], array_header(stream)[1]
     except _DAMAGED:
         return
 

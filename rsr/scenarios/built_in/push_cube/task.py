@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rsr.rotations import quaternion_of, rotated
+from rsr.rotations import about_z, rotated
 from rsr.scenarios.built_in.pushing import kinematics, tool_plane
 from rsr.scenarios.built_in.pushing.arm import ACTION, CENTRE_M, TIP_HEIGHT_M
 from rsr.scenarios.built_in.pushing.blocks import (
@@ -96,7 +96,7 @@ def sample_starts(rng: np.random.Generator, count: int) -> Starts:
     height = np.full((count, 1), CUBE_HALF_M)
     tip_position = np.concatenate([tip + CENTRE_M, np.full((count, 1), TIP_HEIGHT_M)], axis=1)
     joints = kinematics.joints_for(tip_position)
-    qpos = np.concatenate([block + CENTRE_M, height, quaternion_of(yaw), joints], axis=1)
+    qpos = np.concatenate([block + CENTRE_M, height, about_z(yaw), joints], axis=1)
     return Starts(qpos, {"target_position": np.concatenate([target + CENTRE_M, height], axis=1)})
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rsr.rotations import quaternion_of, rotated, wrapped, yaw_error, yaw_of
+from rsr.rotations import about_z, rotated, wrapped, yaw_error, yaw_of
 from rsr.scenarios.built_in.push_t.pushing_point import nearest, off_goal, push_from
 from rsr.scenarios.built_in.pushing import kinematics, tool_plane
 from rsr.scenarios.built_in.pushing.arm import ACTION, CENTRE_M, TIP_HEIGHT_M
@@ -119,7 +119,7 @@ def sample_starts(rng: np.random.Generator, count: int) -> Starts:
 def _pose(place: np.ndarray, yaw: np.ndarray) -> np.ndarray:
     """Poses [B, 7] on the table at places [B, 2] relative to the middle of the workspace."""
     height = np.full((len(place), 1), BLOCK_HALF_HEIGHT_M)
-    return np.concatenate([place + CENTRE_M, height, quaternion_of(yaw)], axis=1)
+    return np.concatenate([place + CENTRE_M, height, about_z(yaw)], axis=1)
 
 
 def _upper(quaternion: np.ndarray) -> np.ndarray:
