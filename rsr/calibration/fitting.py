@@ -218,7 +218,6 @@ class WindowCalibrator:
         ended = self.search(other, max(1, round(SWAPPED_SHARE * self.effort.budget)), derive_seed(seed, "swap"), ignore)
         # Both folds in the residuals' final scales, so that their losses compare.
         folds = [_by_episode(fold, np.outer(SHARES, end)) for fold, end in ((there, point), (loss, ended.point))]
-
         share, ratio = best_share(np.concatenate(folds))
         after = found.after if share == 1.0 else held_out.replays(loss.values(share * point))
         return replace(found, after=after, share=share, cross_validated=ratio)
