@@ -20,6 +20,7 @@ from rsr.files import write_json, write_text
 from rsr.scenarios import Scenario, structured
 from rsr.scenarios.bindings import element_name
 from rsr.scenarios.mjcf import write_mjcf
+from rsr.scenarios.sensor_errors import SensorScale
 
 SCHEMA = "rsr-randomisation/1"
 
@@ -189,6 +190,7 @@ def _acting_elsewhere(scenario: Scenario) -> dict[str, str]:
     acting: dict[str, str] = {}
     for index, name in enumerate(scenario.space.names):
         late = [channel for channel, owner in scenario.sensor_delays if owner == index]
+        scaled = [_scaling(scenario, each) for each in scenario.sensor_scales if each.parameter == index]
         arguments = [
             f"{argument} of effect {effect.name}"
             for effect in (scenario.effects.each if scenario.effects else ())
@@ -199,6 +201,16 @@ def _acting_elsewhere(scenario: Scenario) -> dict[str, str]:
             acting[name] = "a command takes effect so many seconds after it is sent"
         elif late:
             acting[name] = f"the channels {', '.join(late)} are stamped so many seconds late"
+        elif scaled:
+            acting[name] = ", ".join(scaled)
         elif arguments:
             acting[name] = ", ".join(arguments)
     return acting
+
+
+def _scaling(scenario: Scenario, scale: SensorScale) -> str:
+    columns = scenario.observed_channel(scale.channel).channel.columns
+    named = ", ".join(columns[column] for column in scale.columns)
+    if scale.kind == "gain":
+        return f"readings of {scale.channel} ({named}) are so many times what is"
+    return f"readings of {scale.channel} ({named}) are so much more than what is, after the gain"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import mujoco
 import numpy as np
@@ -38,14 +38,20 @@ class Binding:
 
     def apply(self, model: mujoco.MjModel, base: mujoco.MjModel, value: float) -> None:
         """Write the parameter's value into a C model."""
-        write_changes(model, self.changes(base, np.float64(value)))
+        if self._field.frame:
+            getattr(model, self._field.frame)[list(self.ids)] = mujoco.mjtSameFrame.mjSAMEFRAME_NONE
+        write_changes(model, self.changes(base, np.float64(value), model))
 
-    def changes(self, base: mujoco.MjModel, value: Array) -> Changes:
-        """Changes that the parameter's value, numpy's or JAX's, makes in the MJCF's own model `base`."""
+    def changes(self, base: mujoco.MjModel, value: Array, now: Any = None) -> Changes:
+        """Changes that the parameter's value, numpy's or JAX's, makes in the MJCF's own model `base`.
+
+        Args:
+            now: the model with what was written before, in C or MJX; by default the MJCF's own.
+        """
         stated = self.read(base)
-        return self._field.write(
-            base, np.array(self.ids), value * (stated if self.mode == "scale" else np.ones_like(stated))
-        )
+        written = value * (stated if self.mode == "scale" else np.ones_like(stated))
+        source = base if now is None or not self._field.adds else now
+        return self._field.write(source, np.array(self.ids), written)
 
     def read(self, base: mujoco.MjModel) -> np.ndarray:
         """Values in the MJCF, one an element."""
@@ -184,8 +190,17 @@ _OBJECTS = {
     "joint": mujoco.mjtObj.mjOBJ_JOINT,
     "actuator": mujoco.mjtObj.mjOBJ_ACTUATOR,
     "site": mujoco.mjtObj.mjOBJ_SITE,
+    "camera": mujoco.mjtObj.mjOBJ_CAMERA,
 }
-_COUNTS = {"pair": "npair", "geom": "ngeom", "body": "nbody", "joint": "njnt", "actuator": "nu", "site": "nsite"}
+_COUNTS = {
+    "pair": "npair",
+    "geom": "ngeom",
+    "body": "nbody",
+    "joint": "njnt",
+    "actuator": "nu",
+    "site": "nsite",
+    "camera": "ncam",
+}
 
 
 def refresh_constants(model: mujoco.MjModel) -> None:

@@ -14,6 +14,8 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from rsr.scenarios.turned_frames import turned_about
+
 Array = Any
 """A numpy array, or one of JAX under a transformation."""
 
@@ -28,6 +30,9 @@ class ModelField:
     Args:
         read: (model, ids [N]) -> values [N].
         write: (the MJCF's own model, ids [N], values [N]) -> changes.
+        adds: what is written goes on from what parameters before it made of the element, instead of from the MJCF:
+            `write` is given the model as it is by now, C's or MJX's.
+        frame: leaf of a C model that says whether MuJoCo ignores part of the element's pose; 0 makes it count.
         moves_inertia: constants that MuJoCo derives from masses and inertias must be refreshed afterwards.
         fits: (model, ids [N]) -> whether each element has such a number at all; by default all have.
         needs: what an element is that has it, in words.
@@ -36,17 +41,28 @@ class ModelField:
     read: Callable[[mujoco.MjModel, np.ndarray], np.ndarray]
     write: Callable[[mujoco.MjModel, np.ndarray, Array], Changes]
     moves_inertia: bool = False
+    adds: bool = False
+    frame: str | None = None
     fits: Callable[[mujoco.MjModel, np.ndarray], np.ndarray] | None = None
     needs: str = ""
 
 
-def _columns(leaf: str, *columns: int, moves_inertia: bool = False, **fitting: Any) -> ModelField:
+def _columns(leaf: str, *columns: int, moves_inertia: bool = False, **others: Any) -> ModelField:
     """One number an element, written to one or more columns of its row; the first one is read."""
 
     def write(base: mujoco.MjModel, ids: np.ndarray, values: Array) -> Changes:
         return {leaf: ((ids[:, None], np.array(columns)), values[:, None])}
 
-    return ModelField(lambda model, ids: getattr(model, leaf)[ids, columns[0]], write, moves_inertia, **fitting)
+    return ModelField(lambda model, ids: getattr(model, leaf)[ids, columns[0]], write, moves_inertia, **others)
+
+
+def _turn(leaf: str, axis: int, **others: Any) -> ModelField:
+    """An angle about one of an element's own axes, from the orientation in the MJCF: 0 there."""
+
+    def write(now: Any, ids: np.ndarray, values: Array) -> Changes:
+        return {leaf: (ids, turned_about(getattr(now, leaf)[ids], axis, values))}
+
+    return ModelField(lambda model, ids: np.zeros(len(ids)), write, adds=True, **others)
 
 
 def _joint(leaf: str, moves_inertia: bool = False) -> ModelField:
@@ -110,11 +126,11 @@ def _is_limited(model: mujoco.MjModel, ids: np.ndarray) -> np.ndarray:
     return _has_one_coordinate(model, ids) & (model.jnt_limited[ids] > 0)
 
 
-def _is_off_origin(model: mujoco.MjModel, ids: np.ndarray) -> np.ndarray:
-    """MuJoCo compiles a site in the origin of its body to one that cannot be elsewhere."""
-    return ~np.isin(
-        model.site_sameframe[ids], (mujoco.mjtSameFrame.mjSAMEFRAME_BODY, mujoco.mjtSameFrame.mjSAMEFRAME_INERTIA)
-    )
+def _is_fixed_camera(model: mujoco.MjModel, ids: np.ndarray) -> np.ndarray:
+    return model.cam_mode[ids] == mujoco.mjtCamLight.mjCAMLIGHT_FIXED
+
+
+_FIXED: dict[str, Any] = {"fits": _is_fixed_camera, "needs": "a camera of mode fixed"}
 
 
 def _write_mass(base: mujoco.MjModel, ids: np.ndarray, values: Array) -> Changes:
@@ -248,9 +264,11 @@ MODEL_FIELDS: dict[tuple[str, str], ModelField] = {
     ("body", "x"): _columns("body_pos", 0, moves_inertia=True),
     ("body", "y"): _columns("body_pos", 1, moves_inertia=True),
     ("body", "z"): _columns("body_pos", 2, moves_inertia=True),
-    ("site", "x"): _columns("site_pos", 0, fits=_is_off_origin, needs="a site with a pos in the MJCF"),
-    ("site", "y"): _columns("site_pos", 1, fits=_is_off_origin, needs="a site with a pos in the MJCF"),
-    ("site", "z"): _columns("site_pos", 2, fits=_is_off_origin, needs="a site with a pos in the MJCF"),
+    **{("site", name): _columns("site_pos", axis, frame="site_sameframe") for axis, name in enumerate("xyz")},
+    **{("site", f"turn_{name}"): _turn("site_quat", axis, frame="site_sameframe") for axis, name in enumerate("xyz")},
+    **{("camera", name): _columns("cam_pos", axis, **_FIXED) for axis, name in enumerate("xyz")},
+    **{("camera", f"turn_{name}"): _turn("cam_quat", axis, **_FIXED) for axis, name in enumerate("xyz")},
+    **{("body", f"turn_{name}"): _turn("body_quat", axis, moves_inertia=True) for axis, name in enumerate("xyz")},
 }
 """(Kind of element, name of the field in YAML) -> the field."""
 

@@ -73,8 +73,9 @@ def write_mjcf(spec: mujoco.MjSpec, model: mujoco.MjModel, path: Path, read_from
 def _freeze_derived(spec: mujoco.MjSpec, model: mujoco.MjModel) -> None:
     """Say outright what compilation would derive from numbers that were changed: inertia and damping of servos."""
     base = spec.compile()
-    inertial = [getattr(base, name) != getattr(model, name) for name in ("body_mass", "body_inertia", "body_ipos")]
-    changed = inertial[0] | inertial[1].any(axis=1) | inertial[2].any(axis=1)
+    changed = base.body_mass != model.body_mass
+    for name in ("body_inertia", "body_ipos", "body_iquat"):
+        changed |= (getattr(base, name) != getattr(model, name)).any(axis=1)
     changed[base.geom_bodyid[(base.geom_size != model.geom_size).any(axis=1)]] = True
     if changed[1:].any():
         everywhere = spec.compiler.inertiafromgeom == mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE

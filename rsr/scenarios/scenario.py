@@ -20,6 +20,7 @@ from rsr.scenarios.metrics import Evaluation
 from rsr.scenarios.observed import Observed, RecordedVelocity
 from rsr.scenarios.parameters import ParameterSpace
 from rsr.scenarios.per_episode import EpisodeValue
+from rsr.scenarios.sensor_errors import SensorScale
 from rsr.scenarios.smoothing import noise_left, unrest
 from rsr.scenarios.trial_model import without_pictures
 from rsr.sessions import Channel, Episode
@@ -48,6 +49,7 @@ class Scenario:
         repeats_share: the tag that episodes have in common when they repeat one trial. Never split such episodes
             between fitting and judging.
         sensor_delays: (channel, index of the parameter that is its delay in s); see `rsr.scenarios.sensors`.
+        sensor_scales: gains and biases of channels that are parameters.
         structure: options of the MJCF that are to be compared, with their values; see `structure`.
         bias_window_s: beginning of an episode that its sensors' biases are estimated from; what follows is judged.
         collision: the pair of geoms whose impacts a surrogate may compute.
@@ -80,6 +82,7 @@ class Scenario:
     window_s: float | None = None
     gap_horizon_s: float = 1.0
     sensor_delays: tuple[tuple[str, int], ...] = ()
+    sensor_scales: tuple[SensorScale, ...] = ()
     bias_window_s: float = 2.0
     structure: tuple[tuple[str, tuple[str | int | float, ...]], ...] = ()
     collision: CollisionPair | None = None
@@ -194,6 +197,12 @@ class Scenario:
             for bound in (self.space.lower[index], self.space.upper[index])
         ]
         return int(np.ceil(max(bounds, default=0.0) / self.control_dt_s - 1e-9))
+
+    @property
+    def sensor_parameters(self) -> tuple[int, ...]:
+        """Indices of the parameters that act on sensors alone: delays, gains and biases."""
+        delays = {index for _, index in self.sensor_delays}
+        return tuple(sorted(delays | {scale.parameter for scale in self.sensor_scales}))
 
     @property
     def channels(self) -> tuple[Channel, ...]:

@@ -26,6 +26,7 @@ SCENE = """
   </default></default>
   <worldbody>
     <geom name="floor" type="plane" size="2 2 0.1"/>
+    <camera name="eye" pos="1 2 3" euler="10 0 20"/>
     <frame pos="0 0 0.4" euler="10 20 30">
       <body name="box"><freejoint name="box"/>
         <geom name="box" class="heavy" type="box" size="0.05 0.06 0.07" pos="0.01 0.005 0.002" contype="0"/>
@@ -50,6 +51,7 @@ NAMES = {
     "option": "gravity",
     "actuator": "servo",
     "site": "tip",
+    "camera": "eye",
 }
 
 
@@ -84,11 +86,18 @@ def assert_saved(scenario: Scenario, values: np.ndarray, path: Path) -> mujoco.M
 @pytest.mark.parametrize(("element", "field"), list(MODEL_FIELDS))
 def test_every_field_that_a_parameter_writes_is_saved(element, field, tmp_path):
     name = "corner" if field == "corner_radius" else NAMES[element]
-    scenario = scenario_of(SCENE, it=rsr.scale(f"{element}.{field}", name))
-    value = np.array([0.93])
+    adds, place = MODEL_FIELDS[element, field].adds, f"{element}.{field}"
+    scenario = scenario_of(
+        SCENE, it=rsr.absolute(place, name, lower=-1, upper=1, linear=True) if adds else rsr.scale(place, name)
+    )
+    value = np.array([0.07 if adds else 0.93])
     loaded = assert_saved(scenario, value, tmp_path / "tuned.xml")
-    (binding,) = scenario.bindings
-    assert binding.read(loaded) == pytest.approx(0.93 * binding.read(scenario.base_model), rel=1e-12)
+    (binding,), tuned = scenario.bindings, scenario.model(value)
+    if not adds:
+        assert binding.read(loaded) == pytest.approx(0.93 * binding.read(scenario.base_model), rel=1e-12)
+    for leaf in binding.changes(scenario.base_model, np.float64(value[0])):
+        if not leaf.startswith("opt."):
+            np.testing.assert_allclose(getattr(loaded, leaf), getattr(tuned, leaf), rtol=1e-12, atol=1e-15)
 
 
 @pytest.mark.parametrize(

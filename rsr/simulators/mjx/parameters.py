@@ -54,7 +54,7 @@ class Injector:
         """Write values [P], physical units, with those of an episode [C], and refresh derived constants."""
         model, given = self._template, self.scenario.nominal_per_episode if per_episode is None else per_episode
         for binding in self.scenario.bindings:
-            model = _written(model, binding.changes(self._base, binding.value(values, given)))
+            model = _written(model, binding.changes(self._base, binding.value(values, given), model))
         return refresh_constants(model, self._base, self.data) if self._refreshes else model
 
     def load(self, model: mjx.Model, data: mjx.Data) -> jax.Array:
