@@ -180,7 +180,7 @@ def _without(scenario: Scenario) -> str:
 def _beside(saved: SavedModel, scenario: Scenario) -> list[str]:
     if saved.beside is None:
         return []
-    names = ", ".join(each.name for each in scenario.effects.each) if scenario.effects else ""
+    names = ", ".join(scenario.effects.names) if scenario.effects else ""
     effects = f" Effects that it lacks: {names}." if names else ""
     return [f"- The MJCF alone is not all of the model: see `{saved.beside.name}`.{effects}"]
 
@@ -197,6 +197,7 @@ def _acting_elsewhere(scenario: Scenario) -> dict[str, str]:
             for argument, sources in effect.arguments
             if any(source.parameter == index for source in sources)
         ]
+        arguments += [f"{law.law} of effect {law.name}" for law in scenario.command_laws if law.parameter == index]
         if index == scenario.delay_parameter:
             acting[name] = "a command takes effect so many seconds after it is sent"
         elif late:

@@ -81,7 +81,7 @@ def check_no_effects(scenario: Scenario, what: str) -> None:
     """Refuse effects where a simulator does not apply them."""
     if scenario.effects is not None:
         raise _refused(
-            f"effects ({', '.join(effect.name for effect in scenario.effects.each)})",
+            f"effects ({', '.join(scenario.effects.names)})",
             "no effects, which only MuJoCo and MJX apply, for a simulator of " + what,
             f"scenario {scenario.name}",
             "Calibrate with another method, such as sysid or cmaes.",

@@ -16,7 +16,8 @@ from rsr.scenarios.activations import check_activations, settling_steps
 from rsr.scenarios.bindings import Binding, bind, in_order
 from rsr.scenarios.collision import parse_collision
 from rsr.scenarios.commands import StatedLimits, parse_limits
-from rsr.scenarios.effects import Effects, parse_effects
+from rsr.scenarios.effect_reading import parse_effects
+from rsr.scenarios.effects import Effects
 from rsr.scenarios.finding import TASK_FILE, file_of, is_built_in, scenario_file, scenario_files
 from rsr.scenarios.guarded_mjcf import is_finite
 from rsr.scenarios.metrics import default_evaluation, parse_evaluation
@@ -162,6 +163,7 @@ def build(
         per_episode=per_episode,
         task=document.get("task"),
     )
+    scenario = replace(scenario, history_steps=scenario.history_steps + scenario.reach_steps)
     return _with_settling(scenario) if model.na else scenario
 
 

@@ -46,7 +46,7 @@ def document_of(scenario: Scenario, mjcf: str) -> dict[str, Any]:
         "episode_steps": scenario.episode_steps,
         "gap_channel": scenario.gap_channel,
         "command": scenario.command,
-        "history_steps": scenario.delay_steps,
+        "history_steps": scenario.delay_steps - scenario.reach_steps,
         "repeats_share": scenario.repeats_share,
         "window_s": scenario.window_s,
         "gap_horizon_s": scenario.gap_horizon_s,

@@ -15,6 +15,7 @@ import numpy as np
 from rsr.errors import chosen
 from rsr.scenarios.bindings import Binding, refresh_constants
 from rsr.scenarios.collision import CollisionPair
+from rsr.scenarios.command_laws import CommandLaw, reach_steps
 from rsr.scenarios.effects import Effects, Setting
 from rsr.scenarios.metrics import Evaluation
 from rsr.scenarios.observed import Observed, RecordedVelocity
@@ -231,8 +232,23 @@ class Scenario:
 
     @property
     def delay_steps(self) -> int:
-        """Commands that a control delay may reach back to."""
+        """Commands that a control delay, and effects that are latency or lag, may reach back to."""
         return self.history_steps - self.settling_steps
+
+    @property
+    def command_laws(self) -> tuple[CommandLaw, ...]:
+        """Effects that delay or filter commands."""
+        return self.effects.on_commands if self.effects else ()
+
+    @property
+    def exerts_effects(self) -> bool:
+        """Whether effects exert forces; those that only change commands cost nothing in physics steps."""
+        return bool(self.effects and self.effects.each)
+
+    @property
+    def reach_steps(self) -> int:
+        """Control steps of `delay_steps` that are there for effects."""
+        return reach_steps(self.command_laws, self.control_dt_s)
 
     @cached_property
     def _sensor_columns(self) -> list[int]:
@@ -316,7 +332,10 @@ class Scenario:
         """
         commands = self.commands(episode)
         wanted = np.clip(np.arange(row - self.history_steps, row + steps), 0, len(commands) - 1)
-        columns = [np.full(len(wanted), each.of(episode)) for each in self.per_episode]
+        values = [each.of(episode) for each in self.per_episode]
+        for law in self.command_laws:
+            law.check(values, episode.index)
+        columns = [np.full(len(wanted), value) for value in values]
         columns += [episode[each.channel][wanted, each.column] for each in self.settings]
         return np.column_stack([commands[wanted], *columns]) if columns else commands[wanted]
 
