@@ -27,6 +27,10 @@ _UNITS = {
     ("actuator", "time_constant"): "s",
     **{(element, axis): "m" for element in ("body", "site", "camera") for axis in "xyz"},
     **{(element, f"turn_{axis}"): "rad" for element in ("body", "site", "camera") for axis in "xyz"},
+    ("tendon", "rest_length"): "m",
+    ("tendon", "range_lower"): "m",
+    ("tendon", "range_upper"): "m",
+    ("equality", "time_constant"): "s",
     ("pair", "contact_time"): "s",
     ("pair", "torsional_friction"): "m",
     ("pair", "rolling_friction"): "m",
@@ -297,10 +301,10 @@ def _check_positive(lower: float, where: str) -> None:
 
 
 def _field_unit(model: mujoco.MjModel, element: str, field: str, name: str) -> str:
-    if field in _JOINT_UNITS:
+    if field in _JOINT_UNITS and element in ("joint", "actuator"):
         index = element_id(model, element, name, "")
         joint = model.actuator_trnid[index, 0] if element == "actuator" else index
         return unit_at(model, joint, _JOINT_UNITS[field])
-    if field.startswith("com_") or element == "geom":
+    if field.startswith("com_") or (element, field) in (("geom", "size"), ("geom", "corner_radius")):
         return "m"
     return _UNITS.get((element, field), "1")

@@ -36,6 +36,9 @@ SCENE = """
       range="-80 70"/><site name="tip" pos="0.1 0.2 0.3"/>
       <geom name="rod" type="capsule" fromto="0 0 0 0.3 0.01 0.02" size="0.02"/></body>
   </worldbody>
+  <tendon><fixed name="cord" stiffness="0.2" damping="0.03" frictionloss="0.01" range="-1 2" springlength="0.2">
+    <joint joint="hinge" coef="1"/></fixed></tendon>
+  <equality><joint name="lock" joint1="hinge" polycoef="0.1 0.5 0 0 0" active="false"/></equality>
   <contact><pair name="floor_corner" geom1="floor" geom2="corner" condim="6" friction="0.5 0.5 0.01 0.001 0.001"/>
   </contact>
   <actuator><position name="servo" joint="hinge" kp="3" dampratio="0.5" ctrlrange="-90 90" timeconst="0.1"
@@ -52,6 +55,8 @@ NAMES = {
     "actuator": "servo",
     "site": "tip",
     "camera": "eye",
+    "tendon": "cord",
+    "equality": "lock",
 }
 
 

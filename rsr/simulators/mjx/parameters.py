@@ -15,6 +15,7 @@ from mujoco.mjx._src import smooth as _smooth
 
 from rsr.errors import ScenarioError
 from rsr.scenarios import Scenario
+from rsr.scenarios.bindings import Binding
 from rsr.scenarios.fields import Changes
 from rsr.simulators.mjx.corrections import correct, refresh_constants, turning_bodies
 from rsr.simulators.mjx.implicit import forward
@@ -44,6 +45,8 @@ class Injector:
         self._refreshes = any(binding.moves_inertia for binding in scenario.bindings)
         if self._refreshes and self._base.ntendon:
             raise _lacks("tendons together with a tunable mass, inertia or armature", scenario.name)
+        for binding in scenario.bindings:
+            _check_leaves(self._base, binding, scenario.name)
         self._turning = turning_bodies(self._base, scenario.bindings)
         self._sensor_columns = _differentiable_sensors(scenario)
         template, self.data = _put(_converging(_with_all_rows(scenario)), scenario.name)
@@ -101,6 +104,13 @@ class Injector:
         steps = np.array([parameter.unit_step for parameter in self.scenario.space])
         # The inner `where` keeps exp of a linear coordinate from overflowing: its derivative would be NaN times 0.
         return jnp.where(logarithmic, jnp.exp(jnp.where(logarithmic, coordinates, 0.0)), coordinates * steps)
+
+
+def _check_leaves(base: mujoco.MjModel, binding: Binding, where: str) -> None:
+    """Refuse numbers that an MJX model does not have."""
+    for leaf in binding.changes(base, np.float64(1.0)):
+        if leaf not in _ONLY_IN_C and leaf.split(".")[0] not in mjx.Model.__dataclass_fields__:
+            raise _lacks(f"the field {binding.field} of a {binding.element}", where)
 
 
 def _differentiable_sensors(scenario: Scenario) -> list[int]:
