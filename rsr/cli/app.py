@@ -12,6 +12,7 @@ import tyro
 
 from rsr.cli.calibrate import calibrate
 from rsr.cli.campaign import report, status, step
+from rsr.cli.capabilities import capabilities
 from rsr.cli.check import check
 from rsr.cli.clash import clash
 from rsr.cli.command import hint, later, say, say_error, version_line
@@ -33,6 +34,7 @@ COMMANDS: tuple[Callable[..., int], ...] = (
     check,
     convert,
     calibrate,
+    capabilities,
     evaluate,
     divergence,
     plan,

@@ -66,10 +66,10 @@ def calibrate(
         base: with clash: folder of a surrogate, such as `rsr clash train` makes; by default one is made in out/base.
         params: with clash and gnn: a params.yaml whose section of that name says how much to simulate and to train.
     """
-    from rsr.calibration import Division, start_prior
+    from rsr.calibration import METHODS, Division, start_prior
     from rsr.config import load_config, parse_config
     from rsr.pipelines.methods import FitControls, check_method, tune_into
-    from rsr.scenarios import load_scenario
+    from rsr.scenarios import capabilities, load_scenario
     from rsr.simulators.unstable import heard, told
 
     if episodes is None:
@@ -83,6 +83,8 @@ def calibrate(
         settings = settings.model_copy(update={"clash": given.clash, "gnn": given.gnn})
     check_method(settings.tune.method)
     loaded = load_scenario(scenario)
+    for name in METHODS if everything else (settings.tune.method,):
+        capabilities.check_method(loaded, name, settings.tune.sensitivity)
     recorded, judging = _divided(loaded, sessions, fit, judge)
     division, controls = Division(judging, hold_out, stratify), None
     if division != Division() or budget is not None:

@@ -16,7 +16,7 @@ from rsr.calibration import METHODS, Calibration, Calibrator, Division, Effort, 
 from rsr.config import LoopConfig
 from rsr.errors import ConfigError, check_choice
 from rsr.progress import Advance
-from rsr.scenarios import Scenario
+from rsr.scenarios import Scenario, capabilities
 from rsr.sessions import Session
 from rsr.simulators import MujocoSimulator, Simulator
 from rsr.spreading import load
@@ -118,6 +118,7 @@ def tune_into(
     Args:
         controls: by default, as usual.
     """
+    capabilities.check_method(scenario, check_method(config.tune.method), config.tune.sensitivity)
     if controls is None:
         fitting = make_calibrator(config, MethodFolders(folder, base, previous))
     else:
