@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         joints,
         sensor,
     )
-    from rsr.scenarios.declared_parameters import absolute, delay, scale, sensor_delay
+    from rsr.scenarios.declared_parameters import absolute, delay, scale, sensor_bias, sensor_delay, sensor_gain
     from rsr.scenarios.effect_laws import JointForces
     from rsr.scenarios.kinematics import forward_kinematics
     from rsr.scenarios.task import (
@@ -80,7 +80,9 @@ __all__ = [
     "read_session",
     "scale",
     "sensor",
+    "sensor_bias",
     "sensor_delay",
+    "sensor_gain",
     "session_from_arrays",
     "train",
     "write_session",
@@ -103,7 +105,7 @@ _HOMES = {
         "joints",
         "sensor",
     ),
-    "rsr.scenarios.declared_parameters": ("absolute", "delay", "scale", "sensor_delay"),
+    "rsr.scenarios.declared_parameters": ("absolute", "delay", "scale", "sensor_bias", "sensor_delay", "sensor_gain"),
     "rsr.scenarios.effect_laws": ("JointForces",),
     "rsr.scenarios.kinematics": ("forward_kinematics",),
     "rsr.scenarios.task": (

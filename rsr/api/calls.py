@@ -18,6 +18,7 @@ from rsr.policies.training import settings_from_scratch
 from rsr.policies.training import train as learn
 from rsr.progress import Advance, bar, ignore
 from rsr.scenarios import Scenario, structured
+from rsr.scenarios.capabilities import check_method
 
 # From runs to a fit, in one call.
 
@@ -60,6 +61,7 @@ def calibrate(
     """
     tune = {"method": method, "fit_episodes": episodes, "structure": structure, "bootstrap": bootstrap}
     settings = parse_config({"seed": seed, "tune": tune}, where="rsr.calibrate").tune
+    check_method(scenario, method, settings.sensitivity)
     fitting = calibrator(settings, None if budget is None else Effort(budget=budget))
     sessions = sessions_of(scenario, runs)
     before = start_prior(scenario) if prior is None else next_prior(scenario, prior.calibration)

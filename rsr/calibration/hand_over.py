@@ -20,6 +20,7 @@ from rsr.files import write_json, write_text
 from rsr.scenarios import Scenario, structured
 from rsr.scenarios.bindings import element_name
 from rsr.scenarios.mjcf import write_mjcf
+from rsr.scenarios.sensor_errors import SensorScale
 
 SCHEMA = "rsr-randomisation/1"
 
@@ -179,7 +180,7 @@ def _without(scenario: Scenario) -> str:
 def _beside(saved: SavedModel, scenario: Scenario) -> list[str]:
     if saved.beside is None:
         return []
-    names = ", ".join(each.name for each in scenario.effects.each) if scenario.effects else ""
+    names = ", ".join(scenario.effects.names) if scenario.effects else ""
     effects = f" Effects that it lacks: {names}." if names else ""
     return [f"- The MJCF alone is not all of the model: see `{saved.beside.name}`.{effects}"]
 
@@ -189,16 +190,28 @@ def _acting_elsewhere(scenario: Scenario) -> dict[str, str]:
     acting: dict[str, str] = {}
     for index, name in enumerate(scenario.space.names):
         late = [channel for channel, owner in scenario.sensor_delays if owner == index]
+        scaled = [_scaling(scenario, each) for each in scenario.sensor_scales if each.parameter == index]
         arguments = [
             f"{argument} of effect {effect.name}"
             for effect in (scenario.effects.each if scenario.effects else ())
             for argument, sources in effect.arguments
             if any(source.parameter == index for source in sources)
         ]
+        arguments += [f"{law.law} of effect {law.name}" for law in scenario.command_laws if law.parameter == index]
         if index == scenario.delay_parameter:
             acting[name] = "a command takes effect so many seconds after it is sent"
         elif late:
             acting[name] = f"the channels {', '.join(late)} are stamped so many seconds late"
+        elif scaled:
+            acting[name] = ", ".join(scaled)
         elif arguments:
             acting[name] = ", ".join(arguments)
     return acting
+
+
+def _scaling(scenario: Scenario, scale: SensorScale) -> str:
+    columns = scenario.observed_channel(scale.channel).channel.columns
+    named = ", ".join(columns[column] for column in scale.columns)
+    if scale.kind == "gain":
+        return f"readings of {scale.channel} ({named}) are so many times what is"
+    return f"readings of {scale.channel} ({named}) are so much more than what is, after the gain"

@@ -12,6 +12,7 @@ import tyro
 
 from rsr.cli.calibrate import calibrate
 from rsr.cli.campaign import report, status, step
+from rsr.cli.capabilities import capabilities
 from rsr.cli.check import check
 from rsr.cli.clash import clash
 from rsr.cli.command import hint, later, say, say_error, version_line
@@ -26,8 +27,8 @@ from rsr.errors import RsrError
 from rsr.terminal import tolerate_ascii
 
 COMMANDS: tuple[Callable[..., int], ...] = (
-    status, step, report, ingest, check, convert, calibrate, evaluate, divergence, plan, train, export, deploy, recover,
-    data, clash, push, drift, answer, approve, doctor,
+    status, step, report, ingest, check, convert, calibrate, capabilities, evaluate, divergence, plan, train, export, deploy,
+    recover, data, clash, push, drift, answer, approve, doctor,
 )  # fmt: skip
 
 FAILED = 2

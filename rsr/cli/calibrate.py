@@ -76,9 +76,9 @@ def calibrate(
         base: with clash: folder of a surrogate, such as `rsr clash train` makes; by default one is made in out/base.
         params: with clash and gnn: a params.yaml whose section of that name says how much to simulate and to train.
     """
-    from rsr.calibration import Division, start_prior
+    from rsr.calibration import METHODS, Division, start_prior
     from rsr.pipelines.methods import FitControls, check_method, tune_into
-    from rsr.scenarios import load_scenario
+    from rsr.scenarios import capabilities, load_scenario
     from rsr.simulators.unstable import heard, told
 
     if episodes is None:
@@ -87,6 +87,8 @@ def calibrate(
     settings = _settings(seed, tune if method == "all" else {"method": method, **tune}, params)
     check_method(settings.tune.method)
     loaded = load_scenario(scenario)
+    for name in METHODS if method == "all" else (settings.tune.method,):
+        capabilities.check_method(loaded, name, settings.tune.sensitivity)
     recorded, judging = _divided(loaded, sessions, fit, judge)
     controls = FitControls(Division(judging, hold_out, stratify), budget)
     if method == "all":

@@ -29,7 +29,7 @@ from rsr.scenarios import Channels, Scenario, Starts, Task, load_scenario
 from rsr.scenarios.activations import steady_activations
 from rsr.scenarios.commands import limits_of, rest_command
 from rsr.scenarios.task import OBSERVATION_LIMIT, Value
-from rsr.simulators import delay_weights
+from rsr.simulators import in_force, weights_of
 from rsr.simulators.effects import EffectStepper
 
 _IMAGE_HEIGHT, _IMAGE_WIDTH = 480, 640
@@ -75,10 +75,8 @@ class TaskEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         values = scenario.space.vector(parameters or {})
         self._model = scenario.model(values, pictures=render_mode is not None)
         self._data = mujoco.MjData(self._model)
-        self._effects = EffectStepper(scenario, self._model, values) if scenario.effects else None
-        self._weights = delay_weights(
-            scenario.delay_s(values), scenario.control_dt_s, scenario.substeps, scenario.delay_steps
-        )
+        self._effects = EffectStepper(scenario, self._model, values) if scenario.exerts_effects else None
+        self._weights = weights_of(scenario, values)
         self._noisy = noisy
         self._true = self._seen = Measuring(scenario, self.task, 1)
         self._commands = np.zeros((scenario.delay_steps + 1, self._model.nu))  # newest first
@@ -117,7 +115,7 @@ class TaskEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         before = self._value_of(self.task.potential)
         sent = self._limits.allowed(wanted, self.command, self._channels, self._scenario.control_dt_s)
         self._commands = np.concatenate([sent, self._commands[:-1]])
-        self._advance(self._weights @ self._commands)
+        self._advance(in_force(self._weights, self._commands))
         self._channels = self._true(self)
         self._age += 1
         reward = self._value_of(self.task.reward) + self._value_of(self.task.potential) - before
@@ -168,7 +166,7 @@ class TaskEnv(gymnasium.Env[np.ndarray, np.ndarray]):
 
     def _forward(self) -> None:
         if self._effects is not None:
-            self._effects.forward(self._data, (self._weights[:1] @ self._commands)[0])
+            self._effects.forward(self._data, in_force(self._weights[:1], self._commands)[0])
         else:
             mujoco.mj_forward(self._model, self._data)
 

@@ -14,7 +14,7 @@ from rsr.errors import ConfigError
 from rsr.scenarios import Scenario, Starts, task_of
 from rsr.scenarios.activations import steady_activations
 from rsr.scenarios.commands import limits_of, rest_commands
-from rsr.simulators import delay_weights
+from rsr.simulators import in_force, weights_of
 from rsr.simulators.effects import EffectBatch
 
 
@@ -23,7 +23,7 @@ class World:
 
     Args:
         models: one a copy, or one for all of them.
-        weights: [B or 1, substeps, H + 1], the control delay of each copy; see `delay_weights`.
+        weights: [B or 1, substeps, H + 1, ...], of past commands in each copy; see `weights_of`.
         params: [P] or [B, P], that effects take; nominal by default.
         threads: rollout threads; 2 use both cores of a small machine.
     """
@@ -44,8 +44,8 @@ class World:
         self._models = list(models) if len(models) == count else [model] * count
         self._data = [mujoco.MjData(model) for _ in range(max(1, threads))]
         self._pool = mujoco_rollout.Rollout(nthread=threads)
-        self._weights = np.broadcast_to(weights, (count, *weights.shape[-2:]))
-        substeps, ages = weights.shape[-2:]
+        self._weights = np.broadcast_to(weights, (count, *weights.shape[1:]))
+        substeps, ages = weights.shape[1:3]
         self._dt_s = substeps * model.opt.timestep
         size = mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_FULLPHYSICS)
         self._full = np.zeros((count, size))
@@ -59,19 +59,16 @@ class World:
         self._potential_before = np.zeros(count)
         self._rest = rest_commands(scenario.base_model)  # a model's own actuators may be replaced by effects
         values = np.broadcast_to(scenario.space.nominal if params is None else params, (count, len(scenario.space)))
-        self._effects = EffectBatch(scenario, self._models, values, threads) if scenario.effects else None
+        self._effects = EffectBatch(scenario, self._models, values, threads) if scenario.exerts_effects else None
 
     @classmethod
     def simulated(cls, scenario: Scenario, params: np.ndarray, count: int, threads: int = 2) -> World:
         """Make copies of the scenario's simulator, all with parameters [P] or each with its own row of [B, P]."""
         rows = np.atleast_2d(params)
         _check_rows(scenario, rows, count)
-        delays = [
-            delay_weights(scenario.delay_s(row), scenario.control_dt_s, scenario.substeps, scenario.delay_steps)
-            for row in rows
-        ]
+        weights = [weights_of(scenario, row) for row in rows]
         models = [scenario.model(row) for row in rows]
-        return cls(scenario, models, np.stack(delays), count, threads, rows)
+        return cls(scenario, models, np.stack(weights), count, threads, rows)
 
     def __enter__(self) -> World:
         return self
@@ -108,7 +105,7 @@ class World:
     def send(self, command: np.ndarray) -> None:
         """Advance one control step under commands [B, nu]."""
         self._commands = np.concatenate([command[:, None], self._commands[:, :-1]], axis=1)
-        controls = np.matmul(self._weights, self._commands)
+        controls = in_force(self._weights, self._commands)
         if self._effects is None:
             self._pool.rollout(
                 self._models,
@@ -150,7 +147,7 @@ class World:
     def sensordata(self) -> np.ndarray:
         """Readings [B, nsensordata] of MuJoCo's sensors at the present state."""
         # MuJoCo senses before it steps: a step whose end nobody needs reads the sensors here.
-        now = np.matmul(self._weights[:, :1], self._commands)
+        now = in_force(self._weights[:, :1], self._commands)
         if self._effects is not None:
             return self._effects.sense(self._full[:, 1:], self.scenario.with_per_episode(now[:, 0]))
         beyond, readings = np.zeros_like(self._trajectory[:, :1]), np.zeros_like(self._sensors[:, :1])

@@ -16,7 +16,7 @@ from rsr.calibration import METHODS, Calibration, Calibrator, Division, Effort, 
 from rsr.config import LoopConfig
 from rsr.errors import ConfigError, check_choice
 from rsr.progress import Advance
-from rsr.scenarios import Scenario
+from rsr.scenarios import Scenario, capabilities
 from rsr.sessions import Session
 from rsr.simulators import MujocoSimulator, Simulator
 from rsr.spreading import load
@@ -109,6 +109,7 @@ def tune_into(
     controls: FitControls = USUAL,
 ) -> Calibration:
     """Calibrate by the method that the settings name, and write the result into a folder (`MethodFolders`)."""
+    capabilities.check_method(scenario, check_method(config.tune.method), config.tune.sensitivity)
     fitting = make_calibrator(config, MethodFolders(folder, base, previous), controls)
     calibration = fitting.fit(scenario, sessions, prior, seed, advance)
     save_calibration(calibration, folder)

@@ -13,6 +13,7 @@ import numpy as np
 from rsr.calibration.problem.model_error import assumed_scales
 from rsr.calibration.uncertainty.information import information_by_window as information_of
 from rsr.scenarios import Scenario, residuals
+from rsr.scenarios.sensors import readings
 from rsr.simulators import Simulator
 
 STEP = 0.1
@@ -56,12 +57,19 @@ def _sensitivities(
     values = np.clip(space.to_values(points), space.lower, space.upper)
     states = simulator.rollout(
         np.tile(starts, (2 * size, 1)), np.tile(commands, (2 * size, 1, 1)), np.repeat(values, len(starts), axis=0)
-    )[:, 1:]
-    ahead, behind = (scenario.measure(half) for half in np.split(states, 2))
+    )
+    ahead, behind = (_shown(scenario, *half) for half in zip(np.split(states, 2), np.split(values, 2), strict=True))
     apart = residuals(scenario, behind, ahead)
     scaled = [(apart[name] / scale).reshape(size, len(starts), -1) for name, scale in assumed_scales(scenario).items()]
-    rows = states.shape[1]
+    rows = states.shape[1] - 1
     changes = np.nan_to_num(np.concatenate(scaled, axis=-1), nan=0.0, posinf=WORST, neginf=-WORST)
     # The rows of a window share the error of its initial state, so they count as one, as in `Loss.misfits`.
     slopes = np.clip(changes, -WORST, WORST) / np.sqrt(rows) / np.diag(points[:size] - points[size:])[:, None, None]
     return np.moveaxis(slopes, 0, -1)
+
+
+def _shown(scenario: Scenario, states: np.ndarray, values: np.ndarray) -> dict[str, np.ndarray]:
+    """What sensors show [P * W, T, C] of states [P * W, T + 1, n], with parameters [P, P]."""
+    each = [scenario.measure(part) for part in np.split(states, len(values))]
+    shown = [readings(scenario, *pair) for pair in zip(each, values, strict=True)]
+    return {name: np.concatenate([part[name][:, 1:] for part in shown]) for name in shown[0]}

@@ -13,6 +13,7 @@ from rsr.errors import ScenarioError
 from rsr.realities.envelope import recordable
 from rsr.scenarios import Observed, Scenario, Task
 from rsr.scenarios.commands import rest_command
+from rsr.scenarios.sensors import scaled
 
 _VELOCITY_WINDOW_S = 0.1
 """A recorded velocity is as noisy as the difference of two positions this far apart."""
@@ -23,13 +24,13 @@ class Sensors:
 
     Args:
         noise_factor: of all noise, over what the scenario states.
-        parameters: [P], of the world that is measured: some of them are sensors' delays.
+        parameters: [P], of the world that is measured: some of them are sensors' delays, gains and biases.
     """
 
     def __init__(
         self, scenario: Scenario, noise_factor: float, parameters: np.ndarray, count: int, rng: np.random.Generator
     ) -> None:
-        self._scenario, self._rng = scenario, rng
+        self._scenario, self._parameters, self._rng = scenario, parameters, rng
         self._observed = [replace(each, noise=noise_factor * each.noise) for each in scenario.observed]
         self._noise = np.ones(scenario.base_model.nv)
         for each in self._observed:
@@ -45,6 +46,7 @@ class Sensors:
         """Measure all channels [B, width] that show the simulator."""
         states = world.states
         true = self._scenario.measure(states, world.sensordata if self._scenario.has_sensors else None)
+        true = scaled(self._scenario, true, self._parameters)
         measured = {each.channel.name: self._read(each, true[each.channel.name]) for each in self._observed}
         for velocity in self._scenario.velocities:
             dofs = np.array(velocity.dofs)

@@ -28,7 +28,7 @@ from rsr.realities.sensing import Sensors, check_recordable, session_row
 from rsr.scenarios import Channels, Observed, RecordedVelocity, Scenario, Task, load_scenario
 from rsr.scenarios.commands import command_kinds
 from rsr.sessions import Card, Channel, Episode, Session
-from rsr.simulators import delay_weights
+from rsr.simulators import weights_of
 
 
 class StandIn:
@@ -76,8 +76,8 @@ class StandIn:
             middle = truth.parameters[scenario.space.names[scenario.delay_parameter]]
             longest = scenario.delay_steps * scenario.control_dt_s
             delays = rng.normal(middle, truth.delay_jitter_s, episodes).clip(0.0, longest)
-        weights = [delay_weights(delay, scenario.control_dt_s, substeps, scenario.delay_steps) for delay in delays]
         hidden = scenario.space.vector(truth.parameters)
+        weights = [weights_of(scenario, hidden, delay_s=delay, substeps=substeps) for delay in delays]
         return World(scenario, [self._model], np.stack(weights), episodes, params=hidden)
 
     def sensors(self, rng: np.random.Generator, episodes: int) -> Sensors:

@@ -12,6 +12,7 @@ from typing import Any
 from rsr.errors import RsrError, SessionError
 from rsr.planning.excitation import Excitation, find_excitation, judge_excitation
 from rsr.scenarios import Scenario, load_scenario
+from rsr.scenarios.capabilities import SIMULATOR_OF, lacking
 from rsr.scenarios.recorded import joint_ranges
 from rsr.sessions import Session, read_session
 from rsr.sessions.checks.duplicates import EpisodePrint, fingerprints
@@ -73,8 +74,21 @@ def examine_session(
     if not any(finding.severity == "reject" for finding in inspection.findings):
         poses = tuple(judge_poses(loaded, session))
         excitation = _excitation(loaded, session) if simulate else None
-    findings = (*inspection.findings, *poses, *judge_excitation(session, excitation or ()))
+    findings = (*inspection.findings, *poses, *judge_excitation(session, excitation or ()), *_judge_methods(loaded))
     return SessionPage(folder, findings, inspection, excitation)
+
+
+def _judge_methods(scenario: Scenario) -> Iterator[Finding]:
+    """Say what of the scenario the methods that differentiate cannot do, the default one among them."""
+    lacked = dict.fromkeys(used for _, used in lacking(scenario, "mjx"))
+    if lacked:
+        methods = " and ".join(method for method, simulator in SIMULATOR_OF.items() if simulator == "mjx")
+        yield Finding(
+            "note", "excitation", f"scenario '{scenario.name}'",
+            got=", ".join(lacked),
+            expected=f"what methods {methods} differentiate",
+            next_step="Calibrate with --method sysid, or with --sensitivity auto; `rsr capabilities` has more.",
+        )  # fmt: skip
 
 
 def known_prints(folders: Sequence[Path]) -> list[EpisodePrint]:

@@ -7,15 +7,12 @@ the commands before it left: the oldest one known held for ever, and the others 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import mujoco
 import numpy as np
 
 from rsr.errors import ScenarioError
-
-if TYPE_CHECKING:
-    from rsr.scenarios.scenario import Scenario
 
 _SETTLED = 5.0
 """Time constants of commands that a window looks back on: what is older acts with less than exp(-5) = 0.7 %."""
@@ -55,37 +52,6 @@ def check_activations(model: mujoco.MjModel, where: str) -> None:
     if model.npluginstate:
         names = ", ".join(sorted({model.plugin(i).name for i in range(model.nplugin)}))
         raise _refused(f"plugins with internal state ({names})", "none", where, "Remove them from the MJCF.")
-
-
-def check_coordinates_alone(scenario: Scenario, what: str) -> None:
-    """Refuse channels that read sensors, stateful actuators, effects, values per episode: a simulator has none."""
-    if scenario.per_episode:
-        raise _refused(
-            f"values per episode ({', '.join(each.name for each in scenario.per_episode)})",
-            "the same simulator for every recording, for " + what,
-            f"scenario {scenario.name}",
-            "Calibrate with another method, such as cmaes.",
-        )
-    check_no_effects(scenario, what)
-    reading = [each.channel.name for each in scenario.observed if each.sensor_columns]
-    if reading or scenario.base_model.na:
-        raise _refused(
-            f"channels that read sensors ({', '.join(reading)})" if reading else "actuators with internal state",
-            "channels of positions and actuators without internal state, for a simulator of " + what,
-            f"scenario {scenario.name}",
-            "Calibrate with another method, such as cmaes.",
-        )
-
-
-def check_no_effects(scenario: Scenario, what: str) -> None:
-    """Refuse effects where a simulator does not apply them."""
-    if scenario.effects is not None:
-        raise _refused(
-            f"effects ({', '.join(effect.name for effect in scenario.effects.each)})",
-            "no effects, which only MuJoCo and MJX apply, for a simulator of " + what,
-            f"scenario {scenario.name}",
-            "Calibrate with another method, such as sysid or cmaes.",
-        )
 
 
 def settling_steps(models: Sequence[mujoco.MjModel], control_dt_s: float) -> int:

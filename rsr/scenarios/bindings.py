@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import mujoco
 import numpy as np
 
 from rsr.errors import ScenarioError
 from rsr.outside import short
-from rsr.scenarios.fields import MODEL_FIELDS, Array, Changes, ModelField, write_changes
+from rsr.scenarios import named_numbers
+from rsr.scenarios.fields import MODEL_FIELDS, Array, Changes, ModelField, field_of, write_changes
 
 
 @dataclass(frozen=True)
@@ -38,14 +39,20 @@ class Binding:
 
     def apply(self, model: mujoco.MjModel, base: mujoco.MjModel, value: float) -> None:
         """Write the parameter's value into a C model."""
-        write_changes(model, self.changes(base, np.float64(value)))
+        if self._field.unlock:
+            self._field.unlock(model, np.array(self.ids))
+        write_changes(model, self.changes(base, np.float64(value), model))
 
-    def changes(self, base: mujoco.MjModel, value: Array) -> Changes:
-        """Changes that the parameter's value, numpy's or JAX's, makes in the MJCF's own model `base`."""
+    def changes(self, base: mujoco.MjModel, value: Array, now: Any = None) -> Changes:
+        """Changes that the parameter's value, numpy's or JAX's, makes in the MJCF's own model `base`.
+
+        Args:
+            now: the model with what was written before, in C or MJX; by default the MJCF's own.
+        """
         stated = self.read(base)
-        return self._field.write(
-            base, np.array(self.ids), value * (stated if self.mode == "scale" else np.ones_like(stated))
-        )
+        written = value * (stated if self.mode == "scale" else np.ones_like(stated))
+        source = base if now is None or not self._field.adds else now
+        return self._field.write(source, np.array(self.ids), written)
 
     def read(self, base: mujoco.MjModel) -> np.ndarray:
         """Values in the MJCF, one an element."""
@@ -56,8 +63,13 @@ class Binding:
         return self._field.moves_inertia
 
     @property
+    def adds(self) -> bool:
+        """Whether what is written goes on from what was written before."""
+        return self._field.adds
+
+    @property
     def _field(self) -> ModelField:
-        return MODEL_FIELDS[self.element, self.field]
+        return _field(self.element, self.field)
 
 
 def bind(
@@ -71,18 +83,20 @@ def bind(
     """Resolve one YAML entry such as `{pair: table_cube, field: friction}` against the compiled model."""
     element = next((name for name in target if name != "field"), "")
     field = target.get("field", "")
-    _check_known(element, field, where)
+    _check_known(base, element, field, where)
     names = target[element] if isinstance(target[element], list) else [target[element]]
     ids = tuple(element_id(base, element, name, where) for name in names)
     if field.startswith("com_"):
         _check_free_com(base, ids, where)
+    if field.startswith(("stretch_", "shear_")):
+        _check_free_inertia(base, ids, where)
     _check_fits(base, element, field, ids, where)
     return Binding(parameter, element, ids, field, mode, times)
 
 
 def _check_fits(base: mujoco.MjModel, element: str, field: str, ids: Sequence[int], where: str) -> None:
     """Refuse a number that MuJoCo would not look at: a position gain of a motor, say."""
-    known = MODEL_FIELDS[element, field]
+    known = _field(element, field)
     fitting = np.ones(len(ids), bool) if known.fits is None else known.fits(base, np.array(ids))
     for index in np.array(ids)[~fitting].tolist():
         others = [name for kind, name in MODEL_FIELDS if kind == element and name != field]
@@ -108,9 +122,9 @@ def _check_free_com(base: mujoco.MjModel, bodies: Sequence[int], where: str) -> 
 
 def values_of(base: mujoco.MjModel, element: str, field: str, where: str) -> dict[str, float]:
     """Values of a field in the MJCF: name of each element -> value; "" stands for those without a name."""
-    _check_known(element, field, where)
+    _check_known(base, element, field, where)
     count = 1 if element == "option" else getattr(base, _COUNTS[element])
-    values = MODEL_FIELDS[element, field].read(base, np.arange(count))
+    values = _field(element, field).read(base, np.arange(count))
     if element == "option":
         return {"gravity": float(values[0])}
     found: dict[str, float] = {}
@@ -120,19 +134,55 @@ def values_of(base: mujoco.MjModel, element: str, field: str, where: str) -> dic
     return found
 
 
-def _check_known(element: str, field: str, where: str) -> None:
-    if (element, field) not in MODEL_FIELDS:
+def _field(element: str, field: str) -> ModelField:
+    found = field_of(element, field)
+    if found is None:
+        raise LookupError(f"no {field} of {element}")  # `_check_known` comes first
+    return found
+
+
+def _check_known(base: mujoco.MjModel, element: str, field: str, where: str) -> None:
+    if field_of(element, field) is None:
+        own = [name for kind, name in MODEL_FIELDS if kind == element]
+        kinds = ", ".join(dict.fromkeys(kind for kind, _ in MODEL_FIELDS))
+        by_name = ", or a float by MuJoCo's name, such as geom_friction[0]"
         raise ScenarioError(
             got=f"'{field}' of '{element}'",
-            expected="one of " + ", ".join(f"{field} of {element}" for element, field in MODEL_FIELDS),
+            expected=f"one of {', '.join(own)}{by_name}" if own else f"an element of kind {kinds}",
             where=where,
             next_step="Correct the entry in the scenario's YAML file.",
         )
+    if (element, field) in MODEL_FIELDS:
+        return
+    why = named_numbers.refused(base, element, field, getattr(base, _COUNTS[element]))
+    if why:
+        raise ScenarioError(
+            got=why,
+            expected=f"a float that each {element} of the MJCF has, with its column, such as geom_friction[0]",
+            where=where,
+            next_step="Correct the entry in the scenario's YAML file; docs/scenarios.md lists the fields.",
+        )
+
+
+def _check_free_inertia(base: mujoco.MjModel, bodies: Sequence[int], where: str) -> None:
+    """MuJoCo compiles a body whose inertia is aligned with its free joint to a model with a diagonal mass matrix."""
+    for body in bodies:
+        if base.body_simple[body]:
+            raise ScenarioError(
+                got=f"body '{base.body(body).name}' with its inertia exactly along its joints",
+                expected="an inertia that can be turned",
+                where=where,
+                next_step='Give its <inertial> in the MJCF a small offset, such as pos="0.000001 0.000001 0.000001".',
+            )
 
 
 def in_order(bindings: Sequence[Binding]) -> tuple[Binding, ...]:
-    """Masses first: writing a mass scales the inertia, and a parameter that sets the inertia itself must prevail."""
-    return tuple(sorted(bindings, key=lambda binding: (binding.element, binding.field) != ("body", "mass")))
+    """Masses first: writing a mass scales the inertia. Then what sets numbers, and last what goes on from these."""
+
+    def turn(binding: Binding) -> int:
+        return 0 if (binding.element, binding.field) == ("body", "mass") else 1 + binding.adds
+
+    return tuple(sorted(bindings, key=turn))
 
 
 def element_id(model: mujoco.MjModel, element: str, name: str, where: str) -> int:
@@ -184,8 +234,21 @@ _OBJECTS = {
     "joint": mujoco.mjtObj.mjOBJ_JOINT,
     "actuator": mujoco.mjtObj.mjOBJ_ACTUATOR,
     "site": mujoco.mjtObj.mjOBJ_SITE,
+    "camera": mujoco.mjtObj.mjOBJ_CAMERA,
+    "tendon": mujoco.mjtObj.mjOBJ_TENDON,
+    "equality": mujoco.mjtObj.mjOBJ_EQUALITY,
 }
-_COUNTS = {"pair": "npair", "geom": "ngeom", "body": "nbody", "joint": "njnt", "actuator": "nu", "site": "nsite"}
+_COUNTS = {
+    "pair": "npair",
+    "geom": "ngeom",
+    "body": "nbody",
+    "joint": "njnt",
+    "actuator": "nu",
+    "site": "nsite",
+    "camera": "ncam",
+    "tendon": "ntendon",
+    "equality": "neq",
+}
 
 
 def refresh_constants(model: mujoco.MjModel) -> None:

@@ -25,7 +25,12 @@ _UNITS = {
     ("option", "wind_y"): "m/s",
     ("option", "wind_z"): "m/s",
     ("actuator", "time_constant"): "s",
-    **{(element, axis): "m" for element in ("body", "site") for axis in "xyz"},
+    **{(element, axis): "m" for element in ("body", "site", "camera") for axis in "xyz"},
+    **{(element, f"turn_{axis}"): "rad" for element in ("body", "site", "camera") for axis in "xyz"},
+    ("tendon", "rest_length"): "m",
+    ("tendon", "range_lower"): "m",
+    ("tendon", "range_upper"): "m",
+    ("equality", "time_constant"): "s",
     ("pair", "contact_time"): "s",
     ("pair", "torsional_friction"): "m",
     ("pair", "rolling_friction"): "m",
@@ -46,15 +51,15 @@ _JOINT_UNITS = {
 
 @dataclass(frozen=True)
 class TunedParameter:
-    """A parameter and where it acts; made by `scale`, `absolute`, `delay` and `sensor_delay`.
+    """A parameter and where it acts; made by `scale`, `absolute`, `delay`, `sensor_delay` and the like.
 
     Args:
-        action: the YAML file's key: sets, scales, delays or sensor_delay.
+        action: the YAML file's key: sets, scales, delays, sensor_delay, ...
         place: "element.field" for `sets` and `scales`.
         prior: standard deviation, of the logarithm where `log`, else in the value's unit.
     """
 
-    action: Literal["sets", "scales", "delays", "sensor_delay"]
+    action: Literal["sets", "scales", "delays", "sensor_delay", "sensor_gain", "sensor_bias"]
     place: str
     names: tuple[str, ...]
     nominal: float | None
@@ -188,6 +193,51 @@ def sensor_delay(
     return TunedParameter("sensor_delay", "", channels, nominal, lower, upper, prior, "s", log=False)
 
 
+def sensor_gain(
+    *channels: str, nominal: float = 1.0, lower: float = 0.5, upper: float = 2.0, prior: float = 0.1
+) -> TunedParameter:
+    """Tune the gain of measured channels: what they show over what is, one number for all that are named.
+
+    Args:
+        channels: measured channels, or single columns of them, as "CHANNEL.COLUMN".
+        nominal: the best value before any data.
+        lower: hard bound.
+        upper: hard bound.
+        prior: how sure you are, standard deviation of the logarithm: 0.1 is about 10 %.
+
+    Examples:
+        >>> sensor_gain("torque").nominal
+        1.0
+    """
+    return TunedParameter("sensor_gain", "", channels, nominal, lower, upper, prior, "1", log=True)
+
+
+def sensor_bias(
+    *channels: str,
+    upper: float,
+    unit: str,
+    nominal: float = 0.0,
+    lower: float | None = None,
+    prior: float | None = None,
+) -> TunedParameter:
+    """Tune the bias of measured channels that all runs share: what they show where there is nothing.
+
+    Args:
+        channels: measured channels, or single columns of them, as "CHANNEL.COLUMN".
+        upper: the largest that you hold possible.
+        unit: of the channels.
+        nominal: the best value before any data.
+        lower: the smallest; by default -`upper`.
+        prior: standard deviation in that unit; by default a quarter of the range.
+
+    Examples:
+        >>> sensor_bias("imu.gyro_z", upper=0.1, unit="rad/s").lower
+        -0.1
+    """
+    least = -upper if lower is None else lower
+    return TunedParameter("sensor_bias", "", channels, nominal, least, upper, prior, unit, log=False)
+
+
 def _place(place: str) -> tuple[str, str]:
     element, _, field = place.partition(".")
     return element, _MJCF_WORDS.get(field, field)
@@ -251,10 +301,10 @@ def _check_positive(lower: float, where: str) -> None:
 
 
 def _field_unit(model: mujoco.MjModel, element: str, field: str, name: str) -> str:
-    if field in _JOINT_UNITS:
+    if field in _JOINT_UNITS and element in ("joint", "actuator"):
         index = element_id(model, element, name, "")
         joint = model.actuator_trnid[index, 0] if element == "actuator" else index
         return unit_at(model, joint, _JOINT_UNITS[field])
-    if field.startswith("com_") or element == "geom":
+    if field.startswith("com_") or (element, field) in (("geom", "size"), ("geom", "corner_radius")):
         return "m"
     return _UNITS.get((element, field), "1")

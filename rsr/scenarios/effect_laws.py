@@ -122,6 +122,24 @@ def dc_motor(
     return JointForces(enabled * _motor(joint, voltage, torque_constant, resistance, gear))
 
 
+def backlash(
+    xp: Any, joint: JointMotion, *, gap: Array, stiffness: Array, damping: Array = 0.0, offset: Array = 0.0
+) -> JointForces:
+    """Play between a position-controlled motor, which is where its command says, and the joint that it drives.
+
+    Within the gap nothing drives the joint: gravity carries it to one side, or its friction holds it.
+
+    Args:
+        gap: from one flank of the teeth to the other, rad or m.
+        stiffness: of motor and teeth in contact, N m/rad or N/m.
+        damping: the same, N m s/rad or N s/m.
+        offset: of the gap's middle from the command, rad or m.
+    """
+    apart = joint.command + offset - joint.position
+    pressed = apart - _between(xp, apart, 0.5 * gap)
+    return JointForces(stiffness * pressed, damping=xp.where(pressed == 0.0, 0.0, damping))
+
+
 def _between(xp: Any, value: Array, largest: Array) -> Array:
     """Clip to a range about 0; `clip` itself takes numpy four times as long."""
     return xp.minimum(xp.maximum(value, -largest), largest)
@@ -255,7 +273,7 @@ def drag(xp: Any, joint: JointMotion, *, quadratic: Array, wind: Array = 0.0) ->
 LAWS: dict[str, Law] = {
     law.__name__: law
     for law in (
-        *(servo, dc_motor, drag),
+        *(servo, dc_motor, backlash, drag),
         *(friction_m1, friction_m2, friction_m3, friction_m4, friction_m5, friction_m6),
     )
 }

@@ -17,7 +17,8 @@ from rsr.scenarios.activations import check_activations, settling_steps
 from rsr.scenarios.bindings import Binding, bind, in_order
 from rsr.scenarios.collision import parse_collision
 from rsr.scenarios.commands import StatedLimits, parse_limits
-from rsr.scenarios.effects import Effects, parse_effects
+from rsr.scenarios.effect_reading import parse_effects
+from rsr.scenarios.effects import Effects
 from rsr.scenarios.finding import TASK_FILE, file_of, is_built_in, scenario_file, scenario_files
 from rsr.scenarios.guarded_mjcf import is_finite
 from rsr.scenarios.metrics import default_evaluation, parse_evaluation
@@ -26,6 +27,7 @@ from rsr.scenarios.observed import columns_error, parse_channels
 from rsr.scenarios.parameters import Parameter, ParameterSpace
 from rsr.scenarios.per_episode import EpisodeValue, check_written_once, multiplier, parse_per_episode
 from rsr.scenarios.scenario import Scenario
+from rsr.scenarios.sensor_errors import parse_delays, parse_scales
 from rsr.scenarios.stated_task import channels_of_task
 from rsr.scenarios.structure import parse_structure
 from rsr.scenarios.yaml_keys import check_fields
@@ -151,7 +153,8 @@ def build(
         gap_horizon_s=document.get("gap_horizon_s", Scenario.gap_horizon_s),
         bias_window_s=document.get("bias_window_s", Scenario.bias_window_s),
         structure=parse_structure(document.get("structure", {}), f"{where}, structure"),
-        sensor_delays=_sensor_delays(document["parameters"], names, where),
+        sensor_delays=parse_delays(document["parameters"], observed, where),
+        sensor_scales=parse_scales(document["parameters"], observed, where),
         collision=parse_collision(model, document["collision"], f"{where}, collision")
         if "collision" in document
         else None,
@@ -161,6 +164,7 @@ def build(
         per_episode=per_episode,
         task=document.get("task"),
     )
+    scenario = replace(scenario, history_steps=scenario.history_steps + scenario.reach_steps)
     return _with_settling(scenario) if model.na else scenario
 
 
@@ -277,7 +281,7 @@ def _check_command(model: mujoco.MjModel, document: Mapping[str, Any], where: st
         raise columns_error(tuple(columns), f"{model.nu}, one an actuator of the MJCF", f"{where}, channel {name}")
 
 
-_ACTIONS = ("sets", "scales", "delays", "sensor_delay", "times")
+_ACTIONS = ("sets", "scales", "delays", "sensor_delay", "sensor_gain", "sensor_bias", "times")
 _MODES: tuple[tuple[str, Literal["set", "scale"]], ...] = (("sets", "set"), ("scales", "scale"))
 
 
@@ -315,14 +319,3 @@ def _bindings(model: mujoco.MjModel, document: Mapping[str, Any], where: str) ->
     )
     check_written_once(by_parameters, by_episodes, where)
     return in_order([*of_parameters, *alone]), delay
-
-
-def _sensor_delays(entries: Mapping[str, Any], observed: tuple[str, ...], where: str) -> tuple[tuple[str, int], ...]:
-    """Pairs of a channel and the index of the parameter that is its sensor delay."""
-    delays = []
-    for index, (name, entry) in enumerate(entries.items()):
-        listed = entry.get("sensor_delay", [])
-        for channel in [listed] if isinstance(listed, str) else listed:
-            _check_channel(channel, observed, f"{where}, parameter {name}, sensor_delay")
-            delays.append((channel, index))
-    return tuple(delays)

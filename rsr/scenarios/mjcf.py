@@ -18,8 +18,8 @@ from rsr.files import write_bytes, write_text
 
 AGREE = 1e-9
 """How far the states of two rollouts may differ, relative where they are larger than 1."""
-_ROLLOUT_S, _KICK, _STROKE = 1.0, 0.1, 0.1
-"""Conditions of the comparison: one second, from velocities of up to 0.1, with commands in a tenth of their range."""
+_ROLLOUT_S, _KICK, _STROKE = 2.0, 0.1, 0.1
+"""Conditions of the comparison: two seconds, from velocities of up to 0.1, with commands in a tenth of their range."""
 _LONG_NUMBER = re.compile(r"-?\d+\.\d{12,}(?:e[+-]?\d+)?")
 _DIGITS = 17
 COMPILE_ERRORS = (ValueError, RuntimeError, MemoryError, OSError, mujoco.FatalError)
@@ -73,8 +73,9 @@ def write_mjcf(spec: mujoco.MjSpec, model: mujoco.MjModel, path: Path, read_from
 def _freeze_derived(spec: mujoco.MjSpec, model: mujoco.MjModel) -> None:
     """Say outright what compilation would derive from numbers that were changed: inertia and damping of servos."""
     base = spec.compile()
-    inertial = [getattr(base, name) != getattr(model, name) for name in ("body_mass", "body_inertia", "body_ipos")]
-    changed = inertial[0] | inertial[1].any(axis=1) | inertial[2].any(axis=1)
+    changed = base.body_mass != model.body_mass
+    for name in ("body_inertia", "body_ipos", "body_iquat"):
+        changed |= (getattr(base, name) != getattr(model, name)).any(axis=1)
     changed[base.geom_bodyid[(base.geom_size != model.geom_size).any(axis=1)]] = True
     if changed[1:].any():
         everywhere = spec.compiler.inertiafromgeom == mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE
@@ -195,12 +196,24 @@ def _check_reloads(model: mujoco.MjModel, trial: Path, path: Path) -> None:
 
 
 def rollout_difference(one: mujoco.MjModel, other: mujoco.MjModel) -> float:
-    """How far the states of two models come apart in a second; relative where they are larger than 1."""
+    """How far the states of two models come apart in two seconds; relative where they are larger than 1.
+
+    Sites and cameras move nothing, so their poses are compared themselves.
+    """
     if (one.nq, one.nv, one.nu, one.na) != (other.nq, other.nv, other.nu, other.na):
         return np.inf
     first, second = _rollout(one), _rollout(other)
     apart = np.abs(first - second) / np.maximum(1.0, np.abs(first))
-    return float(np.where(np.isnan(first) & np.isnan(second), 0.0, apart).max(initial=0.0))
+    rollout = np.where(np.isnan(first) & np.isnan(second), 0.0, apart).max(initial=0.0)
+    return float(max(rollout, *(_pose_difference(one, other, name) for name in _SENSED_POSES)))
+
+
+_SENSED_POSES = ("site_pos", "site_quat", "cam_pos", "cam_quat")
+
+
+def _pose_difference(one: mujoco.MjModel, other: mujoco.MjModel, name: str) -> float:
+    first, second = getattr(one, name), getattr(other, name)
+    return float(np.abs(first - second).max(initial=0.0)) if first.shape == second.shape else np.inf
 
 
 def _rollout(model: mujoco.MjModel) -> np.ndarray:

@@ -19,6 +19,7 @@ from rsr.scenarios.parameters import Parameter
 from rsr.scenarios.per_episode import EpisodeValue
 from rsr.scenarios.python_beside import python_files
 from rsr.scenarios.scenario import Scenario
+from rsr.scenarios.sensor_errors import SCALES, SensorScale
 from rsr.sessions import Channel
 
 _FREE = mujoco.mjtJoint.mjJNT_FREE
@@ -45,7 +46,7 @@ def document_of(scenario: Scenario, mjcf: str) -> dict[str, Any]:
         "episode_steps": scenario.episode_steps,
         "gap_channel": scenario.gap_channel,
         "command": scenario.command,
-        "history_steps": scenario.delay_steps,
+        "history_steps": scenario.delay_steps - scenario.reach_steps,
         "repeats_share": scenario.repeats_share,
         "window_s": scenario.window_s,
         "gap_horizon_s": scenario.gap_horizon_s,
@@ -123,13 +124,21 @@ def _joints(scenario: Scenario, dofs: Sequence[int]) -> list[int]:
 
 def _parameter(scenario: Scenario, index: int, parameter: Parameter) -> dict[str, Any]:
     entry: dict[str, Any] = {key: value for key, value in asdict(parameter).items() if key != "name"}
-    acting = [each for each in scenario.bindings if each.parameter == index]
-    entry |= _targets(scenario, acting)
-    times = next((each.times for each in acting if each.times is not None), None)
+    writing = [each for each in scenario.bindings if each.parameter == index]
+    entry |= _targets(scenario, writing)
+    times = next((each.times for each in writing if each.times is not None), None)
     entry["times"] = None if times is None else scenario.per_episode[times].name
     entry["delays"] = "command" if scenario.delay_parameter == index else None
     entry["sensor_delay"] = [channel for channel, owner in scenario.sensor_delays if owner == index]
+    for key, kind in SCALES.items():
+        acting = [each for each in scenario.sensor_scales if each.parameter == index and each.kind == kind]
+        entry[key] = [_scaled_place(scenario, each) for each in acting]
     return _given(entry)
+
+
+def _scaled_place(scenario: Scenario, scale: SensorScale) -> str:
+    columns = scenario.observed_channel(scale.channel).channel.columns
+    return scale.channel if len(scale.columns) == len(columns) else f"{scale.channel}.{columns[scale.columns[0]]}"
 
 
 def _per_episode(scenario: Scenario, index: int, value: EpisodeValue) -> dict[str, Any]:

@@ -15,11 +15,13 @@ import numpy as np
 from rsr.errors import chosen
 from rsr.scenarios.bindings import Binding, refresh_constants
 from rsr.scenarios.collision import CollisionPair
+from rsr.scenarios.command_laws import CommandLaw, reach_steps
 from rsr.scenarios.effects import Effects, Setting
 from rsr.scenarios.metrics import Evaluation
 from rsr.scenarios.observed import Observed, RecordedVelocity
 from rsr.scenarios.parameters import ParameterSpace
 from rsr.scenarios.per_episode import EpisodeValue
+from rsr.scenarios.sensor_errors import SensorScale
 from rsr.scenarios.smoothing import noise_left, unrest
 from rsr.scenarios.trial_model import without_pictures
 from rsr.sessions import Channel, Episode
@@ -48,6 +50,7 @@ class Scenario:
         repeats_share: the tag that episodes have in common when they repeat one trial. Never split such episodes
             between fitting and judging.
         sensor_delays: (channel, index of the parameter that is its delay in s); see `rsr.scenarios.sensors`.
+        sensor_scales: gains and biases of channels that are parameters.
         structure: options of the MJCF that are to be compared, with their values; see `structure`.
         bias_window_s: beginning of an episode that its sensors' biases are estimated from; what follows is judged.
         collision: the pair of geoms whose impacts a surrogate may compute.
@@ -80,6 +83,7 @@ class Scenario:
     window_s: float | None = None
     gap_horizon_s: float = 1.0
     sensor_delays: tuple[tuple[str, int], ...] = ()
+    sensor_scales: tuple[SensorScale, ...] = ()
     bias_window_s: float = 2.0
     structure: tuple[tuple[str, tuple[str | int | float, ...]], ...] = ()
     collision: CollisionPair | None = None
@@ -196,6 +200,12 @@ class Scenario:
         return int(np.ceil(max(bounds, default=0.0) / self.control_dt_s - 1e-9))
 
     @property
+    def sensor_parameters(self) -> tuple[int, ...]:
+        """Indices of the parameters that act on sensors alone: delays, gains and biases."""
+        delays = {index for _, index in self.sensor_delays}
+        return tuple(sorted(delays | {scale.parameter for scale in self.sensor_scales}))
+
+    @property
     def channels(self) -> tuple[Channel, ...]:
         velocities = tuple(velocity.channel for velocity in self.velocities)
         return tuple(observed.channel for observed in self.observed) + velocities + self.other_channels
@@ -222,8 +232,23 @@ class Scenario:
 
     @property
     def delay_steps(self) -> int:
-        """Commands that a control delay may reach back to."""
+        """Commands that a control delay, and effects that are latency or lag, may reach back to."""
         return self.history_steps - self.settling_steps
+
+    @property
+    def command_laws(self) -> tuple[CommandLaw, ...]:
+        """Effects that delay or filter commands."""
+        return self.effects.on_commands if self.effects else ()
+
+    @property
+    def exerts_effects(self) -> bool:
+        """Whether effects exert forces; those that only change commands cost nothing in physics steps."""
+        return bool(self.effects and self.effects.each)
+
+    @property
+    def reach_steps(self) -> int:
+        """Control steps of `delay_steps` that are there for effects."""
+        return reach_steps(self.command_laws, self.control_dt_s)
 
     @cached_property
     def _sensor_columns(self) -> list[int]:
@@ -307,7 +332,10 @@ class Scenario:
         """
         commands = self.commands(episode)
         wanted = np.clip(np.arange(row - self.history_steps, row + steps), 0, len(commands) - 1)
-        columns = [np.full(len(wanted), each.of(episode)) for each in self.per_episode]
+        values = [each.of(episode) for each in self.per_episode]
+        for law in self.command_laws:
+            law.check(values, episode.index)
+        columns = [np.full(len(wanted), value) for value in values]
         columns += [episode[each.channel][wanted, each.column] for each in self.settings]
         return np.column_stack([commands[wanted], *columns]) if columns else commands[wanted]
 

@@ -1,4 +1,4 @@
-"""Sensor delay and sensor bias: which rows of a channel show which moment, and what is subtracted from them."""
+"""Sensor delay, gain and bias: which moment a channel's rows show, and what becomes of the values."""
 
 from __future__ import annotations
 
@@ -29,10 +29,34 @@ def lags(scenario: Scenario, values: np.ndarray) -> dict[str, float]:
     return {name: float(values[index]) / scenario.control_dt_s for name, index in scenario.sensor_delays}
 
 
-def read_delayed(scenario: Scenario, measured: Mapping[str, np.ndarray], values: np.ndarray) -> dict[str, np.ndarray]:
-    """Readings of delayed channels [..., T, C]: each row shows the world as it was `lag` rows before."""
+def scales(scenario: Scenario, values: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Gains [C] and biases [C] of each channel, with parameters [P]; only channels that a parameter scales."""
+    found: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+    for scale in scenario.sensor_scales:
+        width = scenario.observed_channel(scale.channel).channel.width
+        gain, bias = found.setdefault(scale.channel, (np.ones(width), np.zeros(width)))
+        (gain if scale.kind == "gain" else bias)[list(scale.columns)] = values[scale.parameter]
+    return found
+
+
+def scaled(scenario: Scenario, measured: Mapping[str, np.ndarray], values: np.ndarray) -> dict[str, np.ndarray]:
+    """Readings [..., C] of values [..., C] without noise or delay: gain x value + bias."""
+    found = scales(scenario, values)
+    return {name: found[name][0] * rows + found[name][1] if name in found else rows for name, rows in measured.items()}
+
+
+def unscaled(scenario: Scenario, episode: Episode, values: np.ndarray) -> Episode:
+    """Remove gains and biases that are parameters from a recording."""
+    found = scales(scenario, values)
+    corrected = {name: (episode[name] - bias) / gain for name, (gain, bias) in found.items()}
+    return replace(episode, values={**episode.values, **corrected}) if found else episode
+
+
+def readings(scenario: Scenario, measured: Mapping[str, np.ndarray], values: np.ndarray) -> dict[str, np.ndarray]:
+    """Readings [..., T, C] of what is [..., T, C]: each row shows the world as it was `lag` rows before, scaled."""
     delays = lags(scenario, values)
-    return {name: resampled(rows, -delays.get(name, 0.0)) for name, rows in measured.items()}
+    shown = {name: resampled(rows, -delays.get(name, 0.0)) for name, rows in measured.items()}
+    return scaled(scenario, shown, values)
 
 
 def on_time(scenario: Scenario, episode: Episode, values: np.ndarray) -> Episode:
@@ -64,14 +88,16 @@ def _unbroken(scenario: Scenario, name: str, rows: np.ndarray) -> np.ndarray:
     return rows * np.cumprod(np.where(np.concatenate([[False], turned]), -1.0, 1.0))[:, None]
 
 
-def start_states(scenario: Scenario, around: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """States [W, n] in which simulations begin with parameters [P]: delayed channels as they are shown some rows later.
+def start_states(scenario: Scenario, starts: np.ndarray, around: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """States [W, n] in which simulations begin with parameters [P]: recorded ones, less the errors of their sensors.
 
     Args:
-        around: [W, 2 S + 1, n], states as recorded, from S rows before the start to S rows after it.
+        starts: [W, n], as recorded.
+        around: [W, 2 S + 1, n], the same from S rows before the start to S rows after it, where a channel is delayed.
     """
     middle, size = around.shape[1] // 2, scenario.base_model.nq
-    states = around[:, middle].copy()
+    states = starts.copy()
+    # A delayed channel shows the start some rows later.
     for name, delay in lags(scenario, values).items():
         observed = scenario.observed_channel(name)
         place, speed = list(observed.places), [size + dof for dof in observed.dofs]
@@ -83,6 +109,12 @@ def start_states(scenario: Scenario, around: np.ndarray, values: np.ndarray) -> 
         if observed.kind == "quaternion":
             moved = moved / np.linalg.norm(moved, axis=-1, keepdims=True)
         states[:, place], states[:, speed] = moved, resampled(around[..., speed], delay)[:, middle]
+    for name, (gain, bias) in scales(scenario, values).items():
+        observed = scenario.observed_channel(name)
+        place, speed = list(observed.places), [size + dof for dof in observed.dofs]
+        states[:, place] = (states[:, place] - bias) / gain
+        # Velocities are differences of positions: no bias. Sensors have none.
+        states[:, speed] /= gain if speed else 1.0
     return states
 
 

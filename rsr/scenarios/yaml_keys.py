@@ -87,7 +87,20 @@ YAML_KEYS: dict[str, YamlKeys] = {
     ),
     "parameter": YamlKeys(
         frozenset({"nominal", "lower", "upper", "unit", "prior_std"}),
-        frozenset({"scale", "unit_step", "description", "sets", "scales", "delays", "sensor_delay", "times"}),
+        frozenset(
+            {
+                "scale",
+                "unit_step",
+                "description",
+                "sets",
+                "scales",
+                "delays",
+                "sensor_delay",
+                "sensor_gain",
+                "sensor_bias",
+                "times",
+            }
+        ),
     ),
     "per_episode": YamlKeys(frozenset({"nominal", "unit"}), frozenset({"tag", "description", "sets", "scales"})),
     "evaluation": YamlKeys(frozenset({"starts", "metrics"}), frozenset({"horizon_s", "free_flight"})),
@@ -200,6 +213,10 @@ _FORMS: dict[str, Form] = {
         "a mapping with names as keys", lambda value: isinstance(value, Mapping) and all(map(_is_text, value))
     ),
     "sensor_delay": Form("a channel, or a list of them", lambda value: _is_text(value) or _texts(value)),
+    **dict.fromkeys(
+        ("sensor_gain", "sensor_bias"),
+        Form("a channel or CHANNEL.COLUMN, or a list of them", lambda value: _is_text(value) or _texts(value)),
+    ),
     "episode_steps": _count(1, 1_000_000),
     "history_steps": _count(0, 10_000),
     "frames_before": _count(0, 1_000_000),

@@ -10,6 +10,7 @@ from mujoco import rollout as mujoco_rollout
 
 from rsr.scenarios import Scenario
 from rsr.scenarios.activations import settled
+from rsr.scenarios.command_laws import command_weights
 from rsr.simulators.effects import EffectBatch
 
 
@@ -58,18 +59,50 @@ def delay_weights(delay_s: float, control_dt_s: float, substeps: int, history: i
     return weights
 
 
+def weights_of(
+    scenario: Scenario,
+    values: np.ndarray,
+    per_episode: np.ndarray | None = None,
+    delay_s: float | None = None,
+    substeps: int | None = None,
+) -> np.ndarray:
+    """Weights of past commands with parameters [P]: [substeps, H + 1], or [substeps, H + 1, nu + C] where they differ.
+
+    Args:
+        per_episode: values [C] of an episode; nominal ones by default.
+        delay_s: by default what the parameters say.
+        substeps: by default the scenario's.
+    """
+    late, steps = scenario.delay_s(values) if delay_s is None else delay_s, substeps or scenario.substeps
+    if not scenario.command_laws:
+        return delay_weights(late, scenario.control_dt_s, steps, scenario.delay_steps)
+    edges_s = scenario.control_dt_s * np.linspace(0.0, 1.0, steps + 1)
+    given = scenario.nominal_per_episode if per_episode is None else per_episode
+    ages, width = scenario.delay_steps + 1, scenario.command_width
+    laws, dt_s = scenario.command_laws, scenario.control_dt_s
+    return command_weights(np, laws, values, given, np.float64(late), edges_s, dt_s, ages, width)
+
+
+def in_force(weights: np.ndarray, commands: np.ndarray) -> np.ndarray:
+    """Controls [..., S, n] of a control step: weights [..., S, A] or [..., S, A, m >= n] of commands [..., A, n]."""
+    if weights.ndim == commands.ndim:
+        return np.matmul(weights, commands)
+    return np.einsum("...san,...an->...sn", weights[..., : commands.shape[-1]], commands)
+
+
 def delayed(commands: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Turn commands [B, H + T, nu] into controls [B, T * substeps, nu] at physics rate.
 
     Args:
-        weights: [B or 1, substeps, H + 1], from `delay_weights`.
+        weights: [B or 1, substeps, H + 1] or [B or 1, substeps, H + 1, nu], from `weights_of`.
     """
     batch, total, width = commands.shape
-    substeps, ages = weights.shape[1:]
+    substeps, ages = weights.shape[1:3]
     steps = total - ages + 1
     # newest command first: [B, T, H + 1, nu]
     stacked = np.stack([commands[:, ages - 1 - age : ages - 1 - age + steps] for age in range(ages)], axis=2)
-    controls = np.einsum("bsa,btan->btsn", np.broadcast_to(weights, (batch, substeps, ages)), stacked)
+    formula = "bsa,btan->btsn" if weights.ndim == 3 else "bsan,btan->btsn"
+    controls = np.einsum(formula, np.broadcast_to(weights, (batch, *weights.shape[1:])), stacked)
     return controls.reshape(batch, steps * substeps, width)
 
 
@@ -112,7 +145,7 @@ class MujocoSimulator:
         unique, which = np.unique(np.concatenate([params, given], axis=1), axis=0, return_inverse=True)
         compiled = [self.scenario.model(row[:size], per_episode=row[size:]) for row in unique]
         models = [compiled[i] for i in which.ravel()]
-        weights = np.stack([self._delay_weights(values) for values in unique])[which.ravel()]
+        weights = np.stack([weights_of(self.scenario, row[:size], row[size:]) for row in unique])[which.ravel()]
         controls = delayed(actions[:, self.scenario.settling_steps :], weights)
         begun = states[:, : self.scenario.physics_size]
         if self.scenario.settling_steps:
@@ -139,7 +172,7 @@ class MujocoSimulator:
     ) -> np.ndarray:
         """Sensor data [B, T, nsensordata] at states [B, T, nq + nv + na] under controls [B, T, nu + C]."""
         batch, steps = states.shape[:2]
-        if self.scenario.effects is not None:
+        if self.scenario.exerts_effects:
             driven = EffectBatch(self.scenario, models, params, self._threads)
             return np.stack([driven.sense(states[:, step], controls[:, step]) for step in range(steps)], axis=1)
         # MuJoCo senses before it steps: a step from each row, whose end nobody needs, reads the sensors there.
@@ -153,7 +186,7 @@ class MujocoSimulator:
         self, models: list[mujoco.MjModel], params: np.ndarray, states: np.ndarray, controls: np.ndarray
     ) -> np.ndarray:
         """`advance`, with the forces of effects where the scenario has some."""
-        if self.scenario.effects is None:
+        if not self.scenario.exerts_effects:
             return self.advance(models, states, controls[..., : self.scenario.base_model.nu])
         return EffectBatch(self.scenario, models, params, self._threads).advance(states, controls)
 
@@ -167,7 +200,3 @@ class MujocoSimulator:
         initial = np.zeros((len(states), self._full))
         initial[:, 1 : 1 + self.scenario.physics_size] = states
         return initial
-
-    def _delay_weights(self, values: np.ndarray) -> np.ndarray:
-        scenario = self.scenario
-        return delay_weights(scenario.delay_s(values), scenario.control_dt_s, scenario.substeps, scenario.delay_steps)

@@ -1,7 +1,7 @@
-"""Sensor correction of recordings: delays by interpolation, biases by estimation from the beginning of each episode.
+"""Sensor correction of recordings: delays, gains and biases that are parameters, and biases of single episodes.
 
-A bias belongs to one episode, so a calibration made from others cannot contain it. It is estimated from the episode's
-first `Scenario.bias_window_s` with the parameters under evaluation, and only later rows are compared with predictions:
+A bias of one episode is in no calibration made from others. It is estimated from the episode's first
+`Scenario.bias_window_s` with the parameters under evaluation, and only later rows are compared with predictions:
 no row serves both.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rsr.scenarios import Scenario, difference
-from rsr.scenarios.sensors import bias_free, bias_std, biased_coordinates, on_time, rows_of, without_biases
+from rsr.scenarios.sensors import bias_free, bias_std, biased_coordinates, on_time, rows_of, unscaled, without_biases
 from rsr.sessions import Episode
 from rsr.simulators.mujoco import Simulator
 
@@ -28,9 +28,9 @@ _SCALE = 0.03
 def correct_sensors(
     scenario: Scenario, simulator: Simulator, episodes: Sequence[Episode], params: np.ndarray
 ) -> list[Episode]:
-    """Correct sensor delays and biases of episodes with parameters [P]; returns the rows to compare with."""
+    """Correct sensor delays, gains and biases of episodes with parameters [P]; returns the rows to compare with."""
     # Delays first: a bias estimated from readings of another time would absorb motion.
-    undelayed = [on_time(scenario, episode, params) for episode in episodes]
+    undelayed = [on_time(scenario, unscaled(scenario, episode, params), params) for episode in episodes]
     if not bias_free(scenario):
         return undelayed
     ends = [_bias_window_end(scenario, episode) for episode in undelayed]

@@ -26,6 +26,7 @@ SCENE = """
   </default></default>
   <worldbody>
     <geom name="floor" type="plane" size="2 2 0.1"/>
+    <camera name="eye" pos="1 2 3" euler="10 0 20"/>
     <frame pos="0 0 0.4" euler="10 20 30">
       <body name="box"><freejoint name="box"/>
         <geom name="box" class="heavy" type="box" size="0.05 0.06 0.07" pos="0.01 0.005 0.002" contype="0"/>
@@ -35,6 +36,9 @@ SCENE = """
       range="-80 70"/><site name="tip" pos="0.1 0.2 0.3"/>
       <geom name="rod" type="capsule" fromto="0 0 0 0.3 0.01 0.02" size="0.02"/></body>
   </worldbody>
+  <tendon><fixed name="cord" stiffness="0.2" damping="0.03" frictionloss="0.01" range="-1 2" springlength="0.2">
+    <joint joint="hinge" coef="1"/></fixed></tendon>
+  <equality><joint name="lock" joint1="hinge" polycoef="0.1 0.5 0 0 0" active="false"/></equality>
   <contact><pair name="floor_corner" geom1="floor" geom2="corner" condim="6" friction="0.5 0.5 0.01 0.001 0.001"/>
   </contact>
   <actuator><position name="servo" joint="hinge" kp="3" dampratio="0.5" ctrlrange="-90 90" timeconst="0.1"
@@ -50,6 +54,9 @@ NAMES = {
     "option": "gravity",
     "actuator": "servo",
     "site": "tip",
+    "camera": "eye",
+    "tendon": "cord",
+    "equality": "lock",
 }
 
 
@@ -84,11 +91,18 @@ def assert_saved(scenario: Scenario, values: np.ndarray, path: Path) -> mujoco.M
 @pytest.mark.parametrize(("element", "field"), list(MODEL_FIELDS))
 def test_every_field_that_a_parameter_writes_is_saved(element, field, tmp_path):
     name = "corner" if field == "corner_radius" else NAMES[element]
-    scenario = scenario_of(SCENE, it=rsr.scale(f"{element}.{field}", name))
-    value = np.array([0.93])
+    adds, place = MODEL_FIELDS[element, field].adds, f"{element}.{field}"
+    scenario = scenario_of(
+        SCENE, it=rsr.absolute(place, name, lower=-1, upper=1, linear=True) if adds else rsr.scale(place, name)
+    )
+    value = np.array([0.07 if adds else 0.93])
     loaded = assert_saved(scenario, value, tmp_path / "tuned.xml")
-    (binding,) = scenario.bindings
-    assert binding.read(loaded) == pytest.approx(0.93 * binding.read(scenario.base_model), rel=1e-12)
+    (binding,), tuned = scenario.bindings, scenario.model(value)
+    if not adds:
+        assert binding.read(loaded) == pytest.approx(0.93 * binding.read(scenario.base_model), rel=1e-12)
+    for leaf in binding.changes(scenario.base_model, np.float64(value[0])):
+        if not leaf.startswith("opt."):
+            np.testing.assert_allclose(getattr(loaded, leaf), getattr(tuned, leaf), rtol=1e-12, atol=1e-15)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from rsr.calibration.problem.sensitivity import choose_jacobian
 from rsr.calibration.problem.windows import choose, cut
 from rsr.config import TuneConfig
 from rsr.progress import ignore
-from rsr.scenarios.sensors import on_time, read_delayed, resampled
+from rsr.scenarios.sensors import on_time, readings, resampled
 from rsr.simulators import MujocoSimulator, correct_sensors
 from tests.calibration.delayed_camera import declared, delayed_recording
 from tests.calibration.recordings import TRUTH, recording
@@ -53,7 +53,7 @@ def test_negative_delay_loses_the_first_rows():
 def test_delayed_reading_shows_the_past():
     states = np.cumsum(np.random.default_rng(0).normal(size=(2, 9, declared().state_size)), axis=1)
     measured = declared().measure(states)
-    shown = read_delayed(declared(), measured, declared().space.vector(DELAYED))
+    shown = readings(declared(), measured, declared().space.vector(DELAYED))
     np.testing.assert_allclose(shown["block_position"][:, 1:], measured["block_position"][:, :-1])
     np.testing.assert_array_equal(shown["joint_position"], measured["joint_position"])
 

@@ -3,26 +3,60 @@
 from __future__ import annotations
 
 import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
 
 import mujoco
 import numpy as np
 import pytest
 import yaml
+from shared_data import shared_data
 
-from rsr.calibration import start_calibration
+from rsr.calibration import save_calibration, start_calibration
 from rsr.calibration.hand_over import SCHEMA, hand_over
+from rsr.cli import main
 from rsr.errors import CalibrationError
 from rsr.scenarios import built_in_scenarios, load_scenario
 
 SECONDS = 2.0
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "so100_reach"
 
 
 @pytest.mark.parametrize("name", built_in_scenarios())
 def test_the_model_of_every_built_in_scenario_reloads_to_the_same_rollout(tmp_path, name):
     scenario, calibration = load_scenario(name), start_calibration(load_scenario(name))
     hand_over(scenario, calibration, tmp_path / "tuned.xml", draws=3)
-    reloaded = mujoco.MjModel.from_xml_path(str(tmp_path / "tuned.xml"))
-    model = scenario.model(calibration.vector())
+    assert_same_rollout(scenario.model(calibration.vector()), tmp_path / "tuned.xml")
+
+
+def test_a_robot_of_menagerie_is_exported_as_it_was_tuned(tmp_path):
+    """By the command, from the makers' own files, with what a scenario adds to them and a turned site."""
+    shutil.copytree(EXAMPLE, tmp_path / "arm")
+    shutil.copytree(shared_data("../robots/trs_so_arm100"), tmp_path / "arm" / "robot")
+    path = tmp_path / "arm" / "scenario.yaml"
+    turn = "  tool_turn: {nominal: 0, lower: -0.5, upper: 0.5, unit: rad, prior_std: 1, scale: linear, unit_step: 0.1, "
+    turn += "sets: [{site: tool, field: turn_y}]}\n"
+    path.write_text(path.read_text().replace("parameters:\n", f"parameters:\n{turn}", 1))
+    scenario = load_scenario(path)
+    start = start_calibration(scenario)
+    far = {name: replace(each, value=each.value * 1.3 or 0.2) for name, each in start.estimates.items()}
+    far = {name: replace(each, value=min(each.value, scenario.space[name].upper)) for name, each in far.items()}
+    tuned = replace(start, estimates=far)
+    save_calibration(tuned, tmp_path / "calibration")
+    out = tmp_path / "handed" / "tuned.xml"
+    command = ["export", "--calibration", str(tmp_path / "calibration"), "--model", str(out), "--scenario", str(path)]
+    assert main(command) == 0
+    model = scenario.model(tuned.vector())
+    assert_same_rollout(model, out)
+    reloaded = mujoco.MjModel.from_xml_path(str(out))
+    np.testing.assert_allclose(reloaded.site("tool").quat, model.site("tool").quat, atol=1e-12)
+    np.testing.assert_allclose(reloaded.body("payload").mass, 0.065)
+    assert abs(scenario.base_model.site("tool").quat - reloaded.site("tool").quat).max() > 0.05
+
+
+def assert_same_rollout(model: mujoco.MjModel, path) -> None:
+    reloaded = mujoco.MjModel.from_xml_path(str(path))
     steps, rng = round(SECONDS / model.opt.timestep), np.random.default_rng(0)
     commands = np.where(model.actuator_ctrllimited, model.actuator_ctrlrange.T, [[-0.1], [0.1]])
     controls = rng.uniform(*commands, (steps, model.nu))

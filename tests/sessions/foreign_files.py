@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import torch
 from mcap.writer import CompressionType
 from mcap.writer import Writer as McapWriter
+from rosbags.rosbag1 import Writer as Writer1
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
@@ -191,6 +192,37 @@ def write_bag_mcap(folder: Path) -> Path:
     return _bag(folder, StoragePlugin.MCAP)
 
 
+def write_bag_of_ros_1(folder: Path, compression: Writer1.CompressionFormat | None = None) -> Path:
+    """The same in ROS 1, in chunks of some ten messages."""
+    path = folder / "run.bag"
+    store = get_typestore(Stores.ROS1_NOETIC)
+    kinds = {name.split("/")[-1]: name for name in ("sensor_msgs/msg/JointState", "std_msgs/msg/String")}
+    types = {kind: store.types[name] for kind, name in kinds.items()}
+    run = truth()
+    writer = Writer1(path)
+    writer.chunk_threshold = 4096
+    if compression is not None:
+        writer.set_compression(compression)
+    with writer:
+        joints, words = kinds["JointState"], kinds["String"]
+        states, commands, texts = (
+            writer.add_connection(topic, kind, typestore=store)
+            for topic, kind in (("/joint_states", joints), ("/joint_command", joints), ("/rosout", words))
+        )
+        for row in range(ROWS):
+            stamp = EPOCH_NS + round(1e9 * run["time_s"][row])
+            time = store.types["builtin_interfaces/msg/Time"](stamp // 10**9, stamp % 10**9)
+            header = store.types["std_msgs/msg/Header"](row, time, "base")
+            one = [np.ascontiguousarray(run[name][row, ::-1]) for name in NAMES]
+            message = types["JointState"](header, ["elbow", "shoulder"], *one[:3])
+            writer.write(states, stamp + 300_000, store.serialize_ros1(message, joints))
+            if row % 5 == 0:
+                message = types["JointState"](header, ["elbow", "shoulder"], np.zeros(0), np.zeros(0), one[3])
+                writer.write(commands, stamp + 300_000, store.serialize_ros1(message, joints))
+                writer.write(texts, stamp, store.serialize_ros1(types["String"](f"row {row}"), words))
+    return path
+
+
 def write_mcap_json(folder: Path) -> Path:
     path = folder / "run.mcap"
     run = truth()
@@ -282,6 +314,7 @@ SAMPLES: dict[str, tuple[Callable[[Path], Path], dict, float]] = {
     "hdf5_isaac": (write_isaac, _given(**_ISAAC, commanded_torque="actions"), 1e-5),
     "lerobot_v3": (write_lerobot_v3, {}, 1e-12),
     "lerobot_v2": (write_lerobot_v2, {"channels": {"joint_position": {"unit": "rad"}}}, 1e-5),
+    "rosbag1": (write_bag_of_ros_1, {}, 1e-6),
     "rosbag2_sqlite": (write_bag_sqlite, {}, 1e-6),
     "rosbag2_mcap": (write_bag_mcap, {}, 1e-6),
     "mcap_json": (write_mcap_json, {"channels": {"joint_position": {"unit": "rad"}}}, 1e-6),

@@ -10,7 +10,19 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from foreign_files import DT_S, NAMES, ROWS, SAMPLES, pendulum, rows, truth, write_csv, write_npz
+from foreign_files import (
+    DT_S,
+    NAMES,
+    ROWS,
+    SAMPLES,
+    pendulum,
+    rows,
+    truth,
+    write_bag_of_ros_1,
+    write_csv,
+    write_npz,
+)
+from rosbags.rosbag1 import Writer as Writer1
 
 from rsr.errors import ConfigError, RsrError, SessionError
 from rsr.scenarios import load_scenario
@@ -145,6 +157,29 @@ def test_a_bag_whose_recorder_crashed_is_read_without_its_metadata(tmp_path: Pat
         (bag / "metadata.yaml").unlink()
         _, session = taken(bag, tmp_path / name)
         assert_true(session, 1e-6)
+
+
+@pytest.mark.parametrize("compression", list(Writer1.CompressionFormat))
+def test_chunks_of_a_ros_1_bag_are_decompressed(tmp_path: Path, compression) -> None:
+    found, session = taken(write_bag_of_ros_1(tmp_path, compression), tmp_path / "out")
+    assert not found.damage
+    assert_true(session, 1e-6)
+
+
+def test_a_ros_1_bag_that_was_cut_or_never_closed_gives_what_came_before_and_says_so(tmp_path: Path) -> None:
+    path = write_bag_of_ros_1(tmp_path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    found, session = taken(path, tmp_path / "cut")
+    assert any("is cut" in words for words in found.damage)
+    length = len(session.episodes[0])
+    assert ROWS // 4 < length < ROWS
+    np.testing.assert_allclose(session.episodes[0]["joint_position"], truth()["joint_position"][:length], atol=1e-6)
+    field = whole.index(b"index_pos=") + len(b"index_pos=")
+    path.write_bytes(whole[:field] + bytes(8) + whole[field + 8 :])
+    found, session = taken(path, tmp_path / "open")
+    assert any("was not closed" in words for words in found.damage)
+    assert_true(session, 1e-6)
 
 
 def test_a_truncated_mcap_gives_what_came_before_and_says_so(tmp_path: Path) -> None:

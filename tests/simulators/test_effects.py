@@ -323,7 +323,7 @@ def test_learned_simulators_refuse_effects(tmp_path):
     from rsr.learned.gnn.simulator import GnnSimulator
 
     assert inspect.isclass(GnnSimulator)
-    from rsr.scenarios.activations import check_coordinates_alone
+    from rsr.scenarios.capabilities import check_simulated
 
     with pytest.raises(ScenarioError, match=r"got effects \(servo\); expected no effects"):
-        check_coordinates_alone(made(tmp_path, SERVO), "free bodies")
+        check_simulated(made(tmp_path, SERVO), "gnn", "free bodies")

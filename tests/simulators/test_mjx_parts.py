@@ -93,7 +93,7 @@ def _with(scenario: Scenario, **options: int) -> Scenario:
     [
         ({"cone": mujoco.mjtCone.mjCONE_ELLIPTIC}, "condim=1"),
         ({"integrator": mujoco.mjtIntegrator.mjINT_RK4}, "integrator RK4"),
-        ({"integrator": mujoco.mjtIntegrator.mjINT_IMPLICIT}, "mjINT_IMPLICIT"),
+        ({"integrator": mujoco.mjtIntegrator.mjINT_IMPLICIT}, "integrator implicit"),
     ],
 )
 def test_a_feature_that_mjx_lacks_is_named(options: dict[str, int], feature: str):

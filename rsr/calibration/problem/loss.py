@@ -18,7 +18,7 @@ from rsr.calibration.problem.model_error import ASSUMED_NOISES, ROBUST_SCALES, M
 from rsr.calibration.problem.nuisances import BiasSlopes, InitialStateSlopes
 from rsr.calibration.problem.windows import Windows
 from rsr.scenarios import Scenario, residuals
-from rsr.scenarios.sensors import read_delayed, start_states
+from rsr.scenarios.sensors import readings, start_states
 from rsr.simulators import MujocoSimulator, Simulator
 from rsr.spreading import is_spread, spread
 
@@ -154,24 +154,24 @@ class Loss:
         ).reshape(count, len(windows), windows.steps + 1, -1)
 
     def starts(self, values: np.ndarray) -> np.ndarray:
-        """Compute initial states [W, n] for parameters [P]; sensor delays are parameters, and shift them."""
-        if not self.scenario.sensor_delays:
+        """Compute initial states [W, n] for parameters [P]; those of sensors change what the recording says of them."""
+        if not self.scenario.sensor_parameters:
             return self.windows.starts
-        return start_states(self.scenario, self.windows.around, values)
+        return start_states(self.scenario, self.windows.starts, self.windows.around, values)
 
     def scaled_differences(self, states: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Differences [K, W, R] of states [K, W, T + 1, n] from what was measured, in `scales`; 0 after a window's end.
 
         Args:
-            values: [K, P], of which sensor delays are read.
+            values: [K, P], of which sensor delays, gains and biases are read.
         """
         scenario, windows = self.scenario, self.windows
         measured = scenario.measure(states)
-        if scenario.sensor_delays:
-            # A delay differs from point to point, so readings are interpolated point by point.
-            readings = [{name: rows[k] for name, rows in measured.items()} for k in range(len(values))]
-            delayed = [read_delayed(scenario, *each) for each in zip(readings, values, strict=True)]
-            measured = {name: np.stack([each[name] for each in delayed]) for name in measured}
+        if scenario.sensor_parameters:
+            # Sensors differ from point to point, so readings are interpolated and scaled point by point.
+            true = [{name: rows[k] for name, rows in measured.items()} for k in range(len(values))]
+            shown = [readings(scenario, *each) for each in zip(true, values, strict=True)]
+            measured = {name: np.stack([each[name] for each in shown]) for name in measured}
         # Row 0 is the initial state, which equals the recording by construction.
         errors = residuals(scenario, windows.real, {name: rows[:, :, 1:] for name, rows in measured.items()})
         inside = windows.inside[..., None]

@@ -96,14 +96,14 @@ def _mjx_jacobian(loss: Loss, point: np.ndarray) -> np.ndarray:
     values = shifted.residuals(points)
     slopes = (values[:size] - values[size:]).T / (2.0 * _SHIFT)
     slopes[:-size, np.flatnonzero(~usable)] = 0.0
-    # A sensor delay moves the initial states and the readings, which MJX's derivatives know nothing of.
-    for _, index in loss.scenario.sensor_delays:
-        slopes[:, index] = _clock_offset_column(loss, point, index)
+    # Sensors' parameters change the initial states and the readings, which MJX's derivatives know nothing of.
+    for index in loss.scenario.sensor_parameters:
+        slopes[:, index] = _sensor_column(loss, point, index)
     return slopes
 
 
-def _clock_offset_column(loss: Loss, point: np.ndarray, index: int) -> np.ndarray:
-    """Compute the column [W * R + P] of a sensor delay, by differences."""
+def _sensor_column(loss: Loss, point: np.ndarray, index: int) -> np.ndarray:
+    """Compute the column [W * R + P] of a sensor's delay, gain or bias, by differences."""
     offset = DIFFERENCE_STEP * np.eye(len(point))[index]
     ahead, behind = np.clip([point + offset, point - offset], *loss.bounds.T)
     values = loss.residuals(np.stack([ahead, behind]))

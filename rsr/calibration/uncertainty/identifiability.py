@@ -269,7 +269,8 @@ def _remedy(scenario: Scenario, group: list[int]) -> str:
 
 
 def _fields(scenario: Scenario, index: int) -> set[str]:
-    """List what a parameter acts on: names of fields, `delay`, `sensor_delay`."""
+    """List what a parameter acts on: names of fields, `delay`, `sensor_delay`, `sensor_gain`, `sensor_bias`."""
     fields = {binding.field for binding in scenario.bindings if binding.parameter == index}
     fields |= {"delay"} if index == scenario.delay_parameter else set()
-    return fields | ({"sensor_delay"} if index in dict(scenario.sensor_delays).values() else set())
+    fields |= {"sensor_delay"} if index in dict(scenario.sensor_delays).values() else set()
+    return fields | {f"sensor_{scale.kind}" for scale in scenario.sensor_scales if scale.parameter == index}

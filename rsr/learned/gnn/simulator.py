@@ -17,7 +17,7 @@ from rsr.learned.gnn.free_bodies import free_bodies
 from rsr.learned.gnn.graph import scenes_of
 from rsr.learned.gnn.trajectories import START_FRAMES, Trajectory
 from rsr.scenarios import Scenario
-from rsr.scenarios.activations import check_coordinates_alone
+from rsr.scenarios.capabilities import check_simulated
 
 _AT_ONCE = 64
 
@@ -64,7 +64,7 @@ class GnnSimulator:
                 where=f"scenario {scenario.name}, learned simulator",
                 next_step="Calibrate with another method, such as cmaes.",
             )
-        check_coordinates_alone(scenario, "free bodies")
+        check_simulated(scenario, "gnn", "free bodies")
         check_frame_time(network, scenario.control_dt_s, f"scenario {scenario.name}")
         self.scenario, self.network = scenario, network
 

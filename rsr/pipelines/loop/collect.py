@@ -20,6 +20,7 @@ from rsr.realities.robot import make_robot_reality
 from rsr.realities.strikes import StrikeReality
 from rsr.scenarios import Scenario, has_task, load_scenario
 from rsr.scenarios.built_in.strike import sample_strikes, struck_shape
+from rsr.scenarios.capabilities import check_method
 from rsr.sessions import check_session, read_session, write_session
 from rsr.sessions.intake.screening import IntakeLimits
 from rsr.workspace import Workspace, scenario_name
@@ -219,8 +220,10 @@ def check_beginning(config: LoopConfig) -> Scenario:
         if on_stand_in:
             StrikeReality(scenario, config.reality.seed)
     elif config.gnn is not None:
+        check_method(scenario, "gnn")
         check_contacts(config)
     else:
+        check_method(scenario, config.tune.method, config.tune.sensitivity)
         if not has_task(scenario):
             check_moved_by_lab(config)
             return scenario

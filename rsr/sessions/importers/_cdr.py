@@ -1,4 +1,4 @@
-"""ROS 2 messages to columns of numbers, many at a time.
+"""ROS messages to columns of numbers, many at a time.
 
 A message is walked once, by its definition; the walk notes where each number lies and which bytes (lengths, names) put
 it there. All messages of a topic that agree in those bytes have their numbers in the same places, so that thousands are
@@ -27,6 +27,10 @@ _MOST_VISITED = 10_000
 _LABELS = ("child_frame_id", "name", "joint_name", "id")
 _LISTS = ("name", "names", "joint_names")
 _HEADER = struct.Struct("<BB")
+ROS_1 = b"ROS1"
+"""Put before a message of ROS 1, where those of ROS 2 have their encapsulation: it is packed, strings have no end."""
+_SEQUENCE_NUMBER = "header.seq"
+"""Counts messages in ROS 1: no number of the robot's."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +92,7 @@ def layout_of(payload: bytes, name: str, definitions: Mapping[str, Any]) -> Layo
     Raises:
         ValueError: the message does not fit its definition.
     """
-    encapsulation = _HEADER.unpack_from(payload)
+    encapsulation = (0, 1) if payload[:4] == ROS_1 else _HEADER.unpack_from(payload)
     if len(payload) < 4 or encapsulation[0] != 0 or encapsulation[1] not in (0, 1):
         raise ValueError("no CDR message")
     walk = _Walk(payload, "<" if encapsulation[1] else ">", definitions)
@@ -103,6 +107,7 @@ class _Walk:
 
     def __init__(self, payload: bytes, order: str, definitions: Mapping[str, Any]) -> None:
         self.payload, self.order, self.definitions = payload, order, definitions
+        self.packed = payload[:4] == ROS_1
         self.at = 0  # alignment counts from behind the four bytes of encapsulation
         self.leaves: list[Leaf] = []
         self.fixed = np.zeros(len(payload), bool)
@@ -112,7 +117,9 @@ class _Walk:
 
     def layout(self) -> Layout:
         template = np.frombuffer(self.payload, np.uint8)[self.fixed]
-        return Layout(len(self.payload), tuple(self.leaves), self.order, self.fixed, template, self.stamp)
+        counting = [leaf for leaf in self.leaves if self.packed and leaf.name.endswith(_SEQUENCE_NUMBER)]
+        leaves = tuple(leaf for leaf in self.leaves if leaf not in counting)
+        return Layout(len(self.payload), leaves, self.order, self.fixed, template, self.stamp)
 
     def message(self, name: str, prefix: str, depth: int) -> dict[str, list[str]]:
         """Walk the fields of a message; returns its strings."""
@@ -170,7 +177,7 @@ class _Walk:
         ]
 
     def _align(self, size: int) -> None:
-        self.at += -self.at % size
+        self.at += 0 if self.packed else -self.at % size
 
     def _take(self, size: int) -> int:
         """Step over bytes; returns where they begin in the payload."""
@@ -192,7 +199,8 @@ class _Walk:
     def _string(self) -> str:
         length = self._count()
         start = self._structure(length)
-        return self.payload[start : start + max(0, length - 1)].decode(errors="replace")
+        end = start + (length if self.packed else max(0, length - 1))
+        return self.payload[start:end].decode(errors="replace")
 
     def _number(self, kind: str, label: str) -> None:
         self._numbers(kind, 1, label, [""])

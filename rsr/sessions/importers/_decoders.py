@@ -51,7 +51,7 @@ class Decoder(Protocol):
 
 
 class CdrDecoder:
-    """ROS 2 messages; remembers the layouts that it met."""
+    """Messages of ROS 2, and of ROS 1; remembers the layouts that it met."""
 
     def __init__(self, name: str, definitions: dict[str, Any]) -> None:
         self._name, self._definitions = name, definitions
@@ -164,7 +164,7 @@ def definitions_of(dialect: str, text: str, name: str) -> dict[str, Any]:
     """
     typesys = library("rosbags.typesys", "ros", "to read ROS messages")
     known = dict(typesys.get_typestore(typesys.Stores.ROS2_HUMBLE).fielddefs)
-    if dialect == "ros2msg" and text.strip():
+    if dialect in ("ros1msg", "ros2msg") and text.strip():
         if len(text) > _LONGEST_DEFINITION:
             raise ValueError(f"a definition of {len(text)} letters")
         try:

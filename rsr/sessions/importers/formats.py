@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from rsr.errors import RsrError, SessionError, chosen
-from rsr.sessions.importers import bam, hdf5, lerobot, mcap_files, npz, pace, rosbag2, rsr_text, sage, table
+from rsr.sessions.importers import bam, hdf5, lerobot, mcap_files, npz, pace, rosbag1, rosbag2, rsr_text, sage, table
 from rsr.sessions.importers.recording import Format, Recording, unreadable
 
 FORMATS: dict[str, Format] = {
     found.name: found
     for found in (
+        rosbag1.FORMAT,
         rosbag2.FORMAT,
         mcap_files.FORMAT,
         lerobot.FORMAT,

@@ -15,6 +15,8 @@ from mujoco.mjx._src import support as _support
 
 from rsr.scenarios.bindings import Binding
 
+_RESHAPES = ("com_", "stretch_", "shear_")
+"""Beginnings of fields with which a ball may be none."""
 _ONLY_SLIDES = 2
 """body_simple: a body that only slides; MuJoCo takes 1/mass for it and ignores armature."""
 
@@ -85,7 +87,7 @@ def turning_bodies(base: mujoco.MjModel, bindings: tuple[Binding, ...]) -> tuple
     """Free bodies that need the treatment: no joint below them, and not always a ball around their origin."""
     if base.opt.integrator != mujoco.mjtIntegrator.mjINT_IMPLICITFAST:
         return ()
-    shifted = {body for binding in bindings if binding.field.startswith("com_") for body in binding.ids}
+    shifted = {body for binding in bindings if binding.field.startswith(_RESHAPES) for body in binding.ids}
     bodies = []
     for joint in np.flatnonzero(base.jnt_type == mujoco.mjtJoint.mjJNT_FREE):
         body = int(base.jnt_bodyid[joint])

@@ -16,23 +16,13 @@ from mujoco.mjx._src import smooth as _smooth
 
 from rsr.errors import ScenarioError
 from rsr.scenarios import Scenario
+from rsr.scenarios.capabilities import lacking
 from rsr.scenarios.fields import Changes
 from rsr.simulators.mjx.corrections import correct, refresh_constants, turning_bodies
 from rsr.simulators.mjx.implicit import forward
 
 LINE_SEARCH_ITERATIONS = 16
 _ONLY_IN_C = ("geom_aabb",)
-_SENSORS = tuple(
-    getattr(mujoco.mjtSensor, f"mjSENS_{name}")
-    for name in (
-        *("JOINTVEL", "TENDONPOS", "TENDONVEL", "ACTUATORPOS", "ACTUATORVEL", "BALLQUAT", "BALLANGVEL"),
-        *("FRAMEPOS", "FRAMEQUAT", "FRAMEXAXIS", "FRAMEYAXIS", "FRAMEZAXIS", "FRAMELINVEL", "FRAMEANGVEL"),
-        *("VELOCIMETER", "GYRO", "MAGNETOMETER", "SUBTREECOM", "SUBTREELINVEL", "SUBTREEANGMOM"),
-        *("ACCELEROMETER", "FRAMELINACC", "FRAMEANGACC", "ACTUATORFRC", "JOINTACTFRC", "TENDONACTFRC"),
-    )
-)
-"""Those with exact derivatives here: no derivative flows through contact forces (`implicit.solve`), which touch, force
-and torque sensors read; and MJX leaves some types at 0 without a word."""
 
 
 class Injector:
@@ -43,10 +33,10 @@ class Injector:
         self._base = scenario.base_model
         # Derived constants cost a dense inverse in each step, so only where a parameter changes an inertia.
         self._refreshes = any(binding.moves_inertia for binding in scenario.bindings)
-        if self._refreshes and self._base.ntendon:
-            raise _lacks("tendons together with a tunable mass, inertia or armature", scenario.name)
+        for _, lacked in lacking(scenario, "mjx"):
+            raise _lacks(lacked, scenario.name)
         self._turning = turning_bodies(self._base, scenario.bindings)
-        self._sensor_columns = _differentiable_sensors(scenario)
+        self._sensor_columns = [column for each in scenario.observed for column in each.sensor_columns]
         template, self.data = _put(_converging(_with_all_rows(scenario)), scenario.name)
         # The rows of dry friction are made; how much of it there is say the MJCF, parameters and effects.
         self._template = template.replace(dof_frictionloss=jnp.asarray(self._base.dof_frictionloss))
@@ -55,7 +45,7 @@ class Injector:
         """Write values [P], physical units, with those of an episode [C], and refresh derived constants."""
         model, given = self._template, self.scenario.nominal_per_episode if per_episode is None else per_episode
         for binding in self.scenario.bindings:
-            model = _written(model, binding.changes(self._base, binding.value(values, given)))
+            model = _written(model, binding.changes(self._base, binding.value(values, given), model))
         return refresh_constants(model, self._base, self.data) if self._refreshes else model
 
     def load(self, model: mjx.Model, data: mjx.Data) -> jax.Array:
@@ -104,23 +94,8 @@ class Injector:
         return jnp.where(logarithmic, jnp.exp(jnp.where(logarithmic, coordinates, 0.0)), coordinates * steps)
 
 
-def _differentiable_sensors(scenario: Scenario) -> list[int]:
-    """Columns of `sensordata` that channels show; refuses types that MJX leaves out, or differentiates wrongly."""
-    base, columns = scenario.base_model, []
-    for observed in scenario.observed:
-        for column in observed.sensor_columns:
-            index = int(np.searchsorted(base.sensor_adr, column, side="right")) - 1
-            kind = mujoco.mjtSensor(base.sensor_type[index])
-            if kind not in _SENSORS:
-                raise _lacks(f"sensor '{base.sensor(index).name}' of type {kind.name[7:].lower()}", scenario.name)
-            columns.append(column)
-    return columns
-
-
 def _put(model: mujoco.MjModel, where: str) -> tuple[mjx.Model, mjx.Data]:
     """Convert a C model, or say which of its features MJX lacks."""
-    if model.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4:
-        raise _lacks("derivatives through the contact solves of integrator RK4", where)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of meshes with many faces, one by one

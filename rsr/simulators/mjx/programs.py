@@ -18,12 +18,15 @@ import numpy as np
 from jax import export
 
 from rsr.files import write_bytes
-from rsr.scenarios import Scenario, effect_laws, effects
+from rsr.scenarios import Scenario, command_laws, effect_laws, effects, fields, inertias, named_numbers, turned_frames
 from rsr.simulators.mjx._flags import cache_folder
 
 _PACKAGES = ("jax", "jaxlib", "mujoco", "mujoco-mjx")
 _TRACED = tuple(Path(__file__).parent / f"{name}.py" for name in ("corrections", "implicit", "parameters", "simulator"))
-_TRACED += (Path(effects.__file__), Path(effect_laws.__file__))
+_TRACED += tuple(
+    Path(str(each.__file__))
+    for each in (effects, effect_laws, command_laws, fields, inertias, named_numbers, turned_frames)
+)
 """Files whose code becomes part of a program; a change of the others leaves programs valid."""
 
 
@@ -58,7 +61,7 @@ def fingerprint(scenario: Scenario, *more: object) -> str:
     if scenario.effects is not None:
         # Python beside a scenario is a module of a name that hashes its text (`python_beside`).
         laws = [(law.__module__, law.__qualname__) for law in scenario.effects.laws]
-        digest.update(repr((scenario.effects.each, laws)).encode())
+        digest.update(repr((scenario.effects.each, scenario.effects.on_commands, laws)).encode())
     for path in _TRACED:
         digest.update(path.read_bytes())
     return digest.hexdigest()[:32]

@@ -7,9 +7,9 @@ import numpy as np
 from scipy.spatial import ConvexHull
 
 from rsr.errors import ScenarioError
-from rsr.scenarios.activations import check_coordinates_alone
 from rsr.scenarios.built_in.strike.scene import Definition
 from rsr.scenarios.built_in.strike.shapes import Shape, load_shape, prism
+from rsr.scenarios.capabilities import check_simulated
 from rsr.scenarios.collision import CollisionPair
 from rsr.scenarios.scenario import Scenario
 
@@ -22,7 +22,7 @@ def declared_collision(scenario: Scenario) -> CollisionPair:
     Raises:
         ScenarioError: it declares none, or has what strikes cannot be simulated with.
     """
-    check_coordinates_alone(scenario, "strikes")
+    check_simulated(scenario, "hybrid", "strikes")
     if scenario.collision is None:
         raise ScenarioError(
             got="no `collision`",

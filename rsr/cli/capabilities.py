@@ -1,0 +1,42 @@
+"""`rsr capabilities`: what each method can calibrate."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from rich.table import Table
+from tyro.conf import arg
+
+from rsr.cli.command import say, show
+
+
+def capabilities(scenario: Annotated[str | None, arg(metavar="S", help_behavior_hint="")] = None) -> int:
+    """Print which field, effect, sensor and integrator each method of calibration can do, or what one scenario lacks.
+
+    Args:
+        scenario: say of this one which methods can calibrate it, and of the others what they lack.
+    """
+    from rsr.scenarios.capabilities import SIMULATOR_OF, cells, headings
+
+    if scenario is not None:
+        for method in SIMULATOR_OF:
+            say(f"{method}: {_words(scenario, method)}")
+        return 0
+    first, *others = headings()
+    table = Table(first, *others)
+    for row in cells():
+        table.add_row(*row)
+    show(table)
+    say("by differences: with --sensitivity auto or differences; without it such a scenario is refused.")
+    return 0
+
+
+def _words(name: str, method: str) -> str:
+    from rsr.scenarios import load_scenario
+    from rsr.scenarios.capabilities import SIMULATOR_OF, lacking
+
+    found = [used for _, used in lacking(load_scenario(name), SIMULATOR_OF[method])]
+    if not found:
+        return "nothing is lacking"
+    without = "by differences only" if SIMULATOR_OF[method] == "mjx" else "cannot"
+    return f"{without}: {'; '.join(found)}"
