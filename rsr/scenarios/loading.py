@@ -259,6 +259,14 @@ def _check_command(model: mujoco.MjModel, document: Mapping[str, Any], where: st
     name = document["command"]
     _check_channel(name, tuple(document["channels"]), f"{where}, command")
     columns = document["channels"][name]["columns"]
+    if not model.nu:
+        raise ScenarioError(
+            got=f"command '{name}', and a model without actuators",
+            expected="an actuator for each of its columns",
+            where=where,
+            next_step="Add them to the MJCF, or in `adds`: "
+            'mjcf: <actuator><position name="a" joint="a" kp="10"/></actuator>.',
+        )
     if len(columns) != model.nu:
         raise columns_error(tuple(columns), f"{model.nu}, one an actuator of the MJCF", f"{where}, channel {name}")
 

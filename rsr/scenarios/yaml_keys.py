@@ -160,7 +160,8 @@ _FORMS: dict[str, Form] = {
     **dict.fromkeys(("channel", "column", "law", "statistic", "striker", "struck", "position", "orientation"), _TEXT),
     **dict.fromkeys(("nominal", "lower", "upper", "otherwise", "below_m"), _ANY_NUMBER),
     **dict.fromkeys(("control_dt_s", "window_s", "gap_horizon_s", "horizon_s", "prior_std", "display_unit"), _POSITIVE),
-    **dict.fromkeys(("noise", "bias_std", "bias_window_s"), _NOT_NEGATIVE),
+    "noise": _POSITIVE,  # errors are counted in its units
+    **dict.fromkeys(("bias_std", "bias_window_s"), _NOT_NEGATIVE),
     **dict.fromkeys(
         (
             "channels",

@@ -12,6 +12,7 @@ from rsr.pipelines.clash.collect import check_reality as check_strikes
 from rsr.pipelines.gnn.collect import check_reality as check_contacts
 from rsr.pipelines.lab.approval import require_approval
 from rsr.policies import Policy
+from rsr.policies.training import settings_from_scratch
 from rsr.progress import Advance
 from rsr.randomness import derive_seed
 from rsr.realities import CollectionPlan, Inbox, Reality, StandIn
@@ -138,6 +139,7 @@ def check_beginning(config: LoopConfig) -> Scenario:
             check_moved_by_lab(config)
             return scenario
         tried_task(scenario)
+        settings_from_scratch(config.start.algorithm, scenario)
         if on_stand_in:
             StandIn(scenario, config.reality.seed)
     return scenario
