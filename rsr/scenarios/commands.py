@@ -11,6 +11,7 @@ import numpy as np
 
 from rsr.errors import ScenarioError
 from rsr.outside import short
+from rsr.scenarios.braking import braking_of
 from rsr.scenarios.kinematics import Reach
 from rsr.scenarios.limits import Box, CommandLimits, MotionLimits, SiteLimit
 from rsr.scenarios.scenario import Scenario
@@ -22,6 +23,8 @@ SPEED = 2.0
 """Of a position command by default: rad/s or m/s."""
 ACCELERATION = 35.0
 """Of a position or speed command by default: rad/s^2 or m/s^2."""
+BRAKE_SHARE = 0.5
+"""Of a drive's force, for braking by default: as much again is left for weight, payload and what the model misses."""
 
 
 def command_kinds(model: mujoco.MjModel) -> np.ndarray:
@@ -124,7 +127,13 @@ def stated_limits(scenario: Scenario) -> CommandLimits:
         "safe_command": stated.column("safe_command", model.nu, np.where(position, np.nan, _at_rest(model))),
     }
     rows: dict[str, Any] = {name: tuple(values.tolist()) for name, values in numbers.items()}
-    return CommandLimits(**rows, reach=reach_of(scenario), step_s=scenario.control_dt_s, sites=stated.sites)
+    return CommandLimits(
+        **rows,
+        reach=reach_of(scenario),
+        step_s=scenario.control_dt_s,
+        sites=stated.sites,
+        brakes=braking_of(scenario, kinds == "force", stated.brake_share),
+    )
 
 
 # The section `limits` of a scenario's YAML file.
@@ -137,10 +146,12 @@ class StatedLimits:
     Args:
         numbers: key -> (index of the command, number) of those that it speaks of.
         sites: limits of named sites.
+        brake_share: share of a drive's force that braking is trusted to have.
     """
 
-    numbers: Mapping[str, tuple[tuple[int, float], ...]] = field(default_factory=dict)
+    numbers: Mapping[str, tuple[tuple[int, float], ...]] = field(default_factory=dict, hash=False)
     sites: tuple[SiteLimit, ...] = ()
+    brake_share: float = BRAKE_SHARE
 
     def column(self, key: str, size: int, default: np.ndarray | float = np.nan) -> np.ndarray:
         """One number a command [size]."""
@@ -169,7 +180,7 @@ def parse_limits(model: mujoco.MjModel, columns: tuple[str, ...], section: Any, 
     _check_narrower(model, columns, numbers, where)
     if any(np.isfinite(each.speed) for each in sites) and (command_kinds(model) == "force").all():
         raise _wrong("the speed of a site", "none where forces are commanded: they do not say how fast it moves", where)
-    return StatedLimits(numbers, sites)
+    return StatedLimits(numbers, sites, section.get("brake_share", BRAKE_SHARE))
 
 
 def _numbers(value: Any, columns: tuple[str, ...], where: str) -> list[tuple[int, float]]:

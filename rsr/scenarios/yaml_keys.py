@@ -60,7 +60,17 @@ YAML_KEYS: dict[str, YamlKeys] = {
     "balance": YamlKeys(frozenset({"of", "near", "within"}), frozenset({"weight", "still"})),
     "limits": YamlKeys(
         frozenset(),
-        frozenset({"command_lower", "command_upper", "command_rate", "command_acceleration", "safe_command", "sites"}),
+        frozenset(
+            {
+                "command_lower",
+                "command_upper",
+                "command_rate",
+                "command_acceleration",
+                "safe_command",
+                "sites",
+                "brake_share",
+            }
+        ),
     ),
     "effect": YamlKeys(frozenset({"law"}), frozenset({"joints", "actuators", "arguments"})),
     "setting": YamlKeys(frozenset({"channel", "column", "otherwise"})),
@@ -188,6 +198,7 @@ _FORMS: dict[str, Form] = {
     **dict.fromkeys(("near", "step"), _NUMBERS),
     "training": Form("a mapping", lambda value: isinstance(value, Mapping)),
     "delay_jitter_s": _NOT_NEGATIVE,
+    "brake_share": _number("a number above 0, at most 1", _TINY, 1.0),
     "keep_out": _PLACES,
     **dict.fromkeys(("columns", "starts", "sliding_pairs"), _TEXTS),
     **dict.fromkeys(("sets", "scales"), _PLACES),
