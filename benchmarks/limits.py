@@ -39,7 +39,7 @@ from rsr.realities import CollectionPlan, StandIn
 from rsr.scenarios import Channels, Scenario, Starts, Task, load_scenario
 from rsr.scenarios.built_in.pushing import kinematics
 from rsr.scenarios.built_in.pushing.arm import CENTRE_M
-from rsr.scenarios.limits import CommandLimits, Cut
+from rsr.scenarios.limits import Cut, MotionLimits
 from rsr.sessions import Session
 
 TIP_SPEED_LIMIT_M_S = 0.60
@@ -102,7 +102,7 @@ def commanded_arm(kind: str, steps: int) -> dict[str, float]:
             "violations": judge.violations,
             "cut": watched.cut / watched.sent,
             "recorded_cut": float(np.mean([episode["clipped"] > 0 for episode in session.episodes])),
-            "overshoot_m": max(float(trespass(judge.places(e["joint_position"])).max()) for e in session.episodes),
+            "overshoot_m": max(overshoot(judge.places(e["joint_position"])) for e in session.episodes),
         }
 
 
@@ -130,6 +130,12 @@ def trespass(places: np.ndarray) -> np.ndarray:
     out = np.maximum(INSIDE["box_lower"] - places, places - np.array(INSIDE["box_upper"])).max(axis=-1)
     deep = np.minimum(places - np.array(KEEP_OUT["box_lower"]), KEEP_OUT["box_upper"] - places).min(axis=-1)
     return np.maximum(np.maximum(out, deep), 0.0)
+
+
+def overshoot(places: np.ndarray) -> float:
+    """How far places [T, 3] of an episode came out of the box, m; where it began outside, farther than there."""
+    off = trespass(places)
+    return float((off - off[0]).max())
 
 
 @dataclass
@@ -193,7 +199,7 @@ class Judge:
 class Watched:
     """Limits whose every decision is judged."""
 
-    limits: CommandLimits
+    limits: MotionLimits
     judge: Judge
     sent: int = 0
     cut: int = 0

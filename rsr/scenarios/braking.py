@@ -230,8 +230,8 @@ class Braking:
         arms = np.zeros((model.nsite, len(dofs)))
         for _ in range(_POSTURES):
             for joint in np.flatnonzero(np.isin(model.jnt_type, (_SLIDE, _HINGE))):
-                ends = model.jnt_range[joint] if model.jnt_limited[joint] else (-np.pi, np.pi)
-                data.qpos[model.jnt_qposadr[joint]] = rng.uniform(*ends)
+                lower, upper = model.jnt_range[joint] if model.jnt_limited[joint] else (-np.pi, np.pi)
+                data.qpos[model.jnt_qposadr[joint]] = rng.uniform(lower, upper)
             mujoco.mj_forward(model, data)
             mujoco.mj_fullM(model, data, full)
             inverse = np.linalg.inv(full)
