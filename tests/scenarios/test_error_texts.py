@@ -197,6 +197,23 @@ def test_a_model_without_actuators(tmp_path):
     )
 
 
+def test_a_sensor_that_the_calibration_cannot_use_is_named_before_anything_is_trained(tmp_path):
+    path = write_own_arm(tmp_path)
+    force = '<sensor><force name="wrist" site="tip"/></sensor>'
+    adds = f"adds: {{lower: '<site name=\"tip\"/>', mjcf: '{force}'}}\ntitle:"
+    text = path.read_text().replace("title:", adds, 1)
+    channel = "\n  f: {columns: [x, y, z], unit: N, frame: body, reads: {sensor: [wrist]}, noise: 0.1}\nparameters:"
+    path.write_text(text.replace("\nparameters:", channel))
+    with pytest.raises(ScenarioError) as raised:
+        check_beginning(LoopConfig(scenario=str(path)))
+    assert str(raised.value) == (
+        "scenario own_arm, simulator mjx, with which `tune` would calibrate: got sensor 'wrist' of type force; "
+        "expected features that MuJoCo MJX simulates and differentiates. Write `tune: {method: cmaes}`, which needs no "
+        "derivatives, into a params.yaml in the campaign's folder and run `rsr init` there; or change the MJCF."
+    )
+    check_beginning(LoopConfig(scenario=str(path), tune=TuneConfig(method="cmaes")))
+
+
 def test_a_mesh_that_is_missing(tmp_path):
     asset = '<asset><mesh name="link" file="link.stl"/></asset>\n  <worldbody>'
     assert refusal(tmp_path, "arm.xml", "<worldbody>", asset) == (
