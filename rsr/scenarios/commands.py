@@ -18,7 +18,8 @@ from rsr.scenarios.scenario import Scenario
 from rsr.scenarios.task import Task
 from rsr.scenarios.yaml_keys import check_fields
 
-_JOINT, _AFFINE = mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtBias.mjBIAS_AFFINE
+_JOINT, _TENDON = mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_TENDON
+_AFFINE = mujoco.mjtBias.mjBIAS_AFFINE
 SPEED = 2.0
 """Of a position command by default: rad/s or m/s."""
 ACCELERATION = 35.0
@@ -28,9 +29,9 @@ BRAKE_SHARE = 0.5
 
 
 def command_kinds(model: mujoco.MjModel) -> np.ndarray:
-    """Kind of each command [nu]: "position" or "velocity" of a joint, or "force" for all others."""
+    """Kind of each command [nu]: "position" or "velocity" of a joint or a tendon, or "force" for all others."""
     gain, bias = model.actuator_gainprm[:, 0], model.actuator_biasprm
-    servo = (model.actuator_trntype == _JOINT) & (model.actuator_biastype == _AFFINE) & (gain > 0)
+    servo = np.isin(model.actuator_trntype, (_JOINT, _TENDON)) & (model.actuator_biastype == _AFFINE) & (gain > 0)
     servo &= np.isclose(model.actuator_gear[:, 0], 1.0)
     # A position servo pulls back in proportion to the position it is away from: force = kp ctrl - kp q - kv v. That of
     # a speed brakes in proportion to it: force = kv ctrl - kv v.
@@ -40,8 +41,9 @@ def command_kinds(model: mujoco.MjModel) -> np.ndarray:
 
 
 def position_joints(model: mujoco.MjModel) -> np.ndarray:
-    """The joint whose position each actuator is commanded to [nu]; -1 where it is a force or a speed."""
-    return np.where(command_kinds(model) == "position", model.actuator_trnid[:, 0], -1)
+    """The joint whose position each actuator is commanded to [nu]; -1 where it is a force, a speed, or a tendon's."""
+    of_joint = (command_kinds(model) == "position") & (model.actuator_trntype == _JOINT)
+    return np.where(of_joint, model.actuator_trnid[:, 0], -1)
 
 
 def rest_command(model: mujoco.MjModel, qpos: np.ndarray) -> np.ndarray:

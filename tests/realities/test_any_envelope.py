@@ -239,6 +239,26 @@ def test_a_gripper_that_is_no_position_is_held_by_its_own_safe_command():
     np.testing.assert_array_equal(held, [[0.7, 0.0]])
 
 
+def test_a_gripper_that_a_tendon_moves_to_a_position_is_held_there():
+    """Two fingers under one servo, as in many grippers: its setpoint is a place, and not a force to be let go."""
+    scene = """<mujoco><worldbody><body name="one"><joint name="a" type="slide" range="0 1"/><geom size="0.1"/>
+      </body><body name="other"><joint name="b" type="slide" range="0 1"/><geom size="0.1"/></body></worldbody>
+      <tendon><fixed name="grip"><joint joint="a" coef="0.5"/><joint joint="b" coef="0.5"/></fixed></tendon>
+      <actuator><position name="grip" tendon="grip" kp="80" ctrlrange="0 0.04"/></actuator></mujoco>"""
+    scenario = Scenario.from_mjcf(
+        mujoco.MjSpec.from_string(scene),
+        dt=0.02,
+        measured={"q": rsr.joints("a", "b", noise=0.001)},
+        command={"u": rsr.actuators("grip")},
+        tune={"damping": rsr.scale("body.mass", "one", "other")},
+    )
+    limits, half = stated_limits(scenario), np.array([[0.02]])
+    np.testing.assert_array_equal(limits.safe(half), half)
+    joints = {"q": np.full((1, 2), 0.02)}
+    found = SafetyEnvelope(limits).limit(np.array([[0.04]]), half, half, DT_S, joints)
+    np.testing.assert_allclose(found.sent, half + 35.0 * DT_S**2)
+
+
 @pytest.mark.parametrize(
     ("section", "message"),
     [

@@ -249,6 +249,17 @@ def test_words_for_a_person_come_from_the_start(tmp_path):
     )
 
 
+def test_words_for_a_person_leave_out_what_sensors_read(tmp_path):
+    channels = yaml.safe_load((arm(tmp_path / "plain").file or tmp_path).read_text())["channels"]
+    reads = {"columns": ["shoulder"], "unit": "N m", "frame": "joint", "reads": {"sensor": ["effort"]}, "noise": 0.1}
+    sensor = '<sensor><jointactuatorfrc name="effort" joint="shoulder"/></sensor>'
+    scenario = two_joint_arm(tmp_path / "arm", channels=channels | {"effort": reads}, adds={"mjcf": sensor})
+    start = task_of(scenario).reset(np.random.default_rng(0), 1)
+    words = instruction(scenario, task_of(scenario), start)
+    assert words.startswith("bring it to rest at joint position shoulder = ")
+    assert "effort" not in words
+
+
 def test_limits_of_task_and_file_are_not_both_stated(tmp_path):
     scenario = arm(tmp_path)
     task = (tmp_path / "task.py").read_text()
