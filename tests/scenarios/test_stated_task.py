@@ -23,6 +23,8 @@ from rsr.realities import CollectionPlan, StandIn
 from rsr.scenarios import Scenario, load_scenario, task_of
 from rsr.scenarios.task import HELD, TIME
 from rsr.sessions import check_session
+from rsr.workspace import Workspace
+from rsr_tasks.own_scenario import take_in
 
 BUILT_IN = Path(scenarios.__file__).parent / "built_in"
 REACH = """
@@ -220,6 +222,27 @@ def test_what_is_wrong_is_named_with_its_place(tmp_path, old, new, words):
     with pytest.raises(RsrError) as raised:
         tried_task(said(tmp_path / "r", "reach", REACH.replace(old, new)))
     assert words in str(raised.value)
+
+
+def test_a_task_in_a_file_of_its_own_is_the_same_and_no_part_of_the_model(tmp_path):
+    scenario = said(tmp_path / "lab", "reach", REACH)
+    file, beside = tmp_path / "lab" / "scenario.yaml", tmp_path / "lab" / "reach_task.yaml"
+    document = yaml.safe_load(file.read_text())
+    beside.write_text(yaml.safe_dump(document["task"]))
+    file.write_text(yaml.safe_dump(document | {"task": "reach_task.yaml"}, sort_keys=False))
+    again = load_scenario(tmp_path / "lab")
+    assert [term.name for term in task_of(again).terms] == [term.name for term in task_of(scenario).terms]
+    take_in(str(file), tmp_path / "w")
+    workspace = Workspace(tmp_path / "w")
+    own = workspace.scenario_dir
+    assert (own / "reach_task.yaml").is_file()
+    assert [path.name for path in workspace.model_files] == ["scenario.yaml", "scene.xml"]
+    beside.write_text(beside.read_text().replace("0.015", "0.5"))
+    (figure,) = [each for each in task_of(load_scenario(tmp_path / "lab")).figures if each.tolerance]
+    assert figure.tolerance == 0.5, "an edit is seen"
+    beside.unlink()
+    with pytest.raises(RsrError, match="reach_task.yaml: got .*No such file.*expected YAML, as a section `task` would"):
+        load_scenario(tmp_path / "lab")
 
 
 def test_one_of_the_two_forms(tmp_path):
