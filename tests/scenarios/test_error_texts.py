@@ -50,12 +50,12 @@ IN_TASK = {
     "asks for an unknown channel": (
         ('each["q_goal"] - each["q"])', 'each["q_goal"] - each["p"])'),
         "task of own_arm, observation term to go: task.py, line 19: got channel 'p'; expected one of q, q_goal, q_set, "
-        "action. Correct the name there; `velocity:NAME` is there where an observation term lists it.",
+        "episode:time, action. Correct the name there; `velocity:NAME` is there where an observation term lists it.",
     ),
     "lists an unknown channel": (
         ('"joint", ("q",)),', '"joint", ("p",)),'),
-        "task of own_arm, observation term joints: got 'p'; expected one of q, q_goal, q_set, action. Name channels, "
-        "what `derived` computes, or `velocity:` and a measured channel.",
+        "task of own_arm, observation term joints: got 'p'; expected one of q, q_goal, q_set, episode:time, action. "
+        "Name channels, what `derived` computes, or `velocity:` and a measured channel.",
     ),
     "has a goal that is no channel": (
         ('goal=("q_goal",)', 'goal=("p_goal",)'),
