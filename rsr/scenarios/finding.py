@@ -70,7 +70,8 @@ def file_of(artifact: Path, name: str) -> Path:
         got=f"scenario '{name}'",
         expected="a copy of it in the folder or its campaign (scenario/), or a built-in one",
         where=str(artifact),
-        next_step="Take the folder from its campaign, or give the scenario: rsr.load_scenario(...).",
+        next_step="Take the folder from its campaign, or give the scenario: `--scenario PATH`, in Python "
+        "rsr.load_scenario(...).",
     )
 
 
