@@ -10,16 +10,17 @@
     max_block_distance_m     farthest that a block came from the middle of the workspace
     workspace_radius_m       what it may not exceed
 
-PPO from scratch, `--steps` environment steps in each world. The arm is paid for taking its tool out of a box and into a
-keep-out, and for speed; then it is recorded on its stand-in, where one action in fifty is no number. What was sent is
-judged by MuJoCo's own kinematics. The pushing arm is paid for getting the block far away, with nominal friction and
-with that of a polished table (0.05), over which blocks slide ten times as far.
+PPO from scratch, `--steps` environment steps in each world. The arm is paid for taking its tool out of a box and into
+a keep-out, and for speed; then it is recorded on its stand-in, where one action in fifty is no number. What was sent
+is judged by MuJoCo's own kinematics; under torque, where a command leads nowhere by itself, the tool itself is. The
+pushing arm is paid for getting the block far away, with nominal friction and with that of a polished table (0.05),
+over which blocks slide ten times as far.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -35,10 +36,10 @@ from rsr.policies.ppo import PPOSettings
 from rsr.policies.training import make_learner
 from rsr.progress import ignore
 from rsr.realities import CollectionPlan, StandIn
-from rsr.scenarios import Channels, Scenario, load_scenario
+from rsr.scenarios import Channels, Scenario, Starts, Task, load_scenario
 from rsr.scenarios.built_in.pushing import kinematics
 from rsr.scenarios.built_in.pushing.arm import CENTRE_M
-from rsr.scenarios.limits import CommandLimits, Cut
+from rsr.scenarios.limits import Cut, MotionLimits
 from rsr.sessions import Session
 
 TIP_SPEED_LIMIT_M_S = 0.60
@@ -46,6 +47,8 @@ WORKSPACE_RADIUS_M = 0.50
 POLISHED = 0.05
 QUICK_STEPS = 10_000
 ROUNDING = 1e-9
+MEASURED = 2e-3
+"""How far noise of the joints' sensors moves the tool in a recording, m."""
 INSIDE = {"box_lower": [0.2, -0.3, 0.0], "box_upper": [0.5, 0.3, 0.2]}
 KEEP_OUT = {"box_lower": [0.25, 0.15, 0.0], "box_upper": [0.35, 0.25, 0.2]}
 SITE_SPEED_M_S = 0.5
@@ -86,6 +89,7 @@ def commanded_arm(kind: str, steps: int) -> dict[str, float]:
         envs = TaskVecEnv(scenario, scenario.space.nominal, PPOSettings(steps).copies, seed=0)
         judge = Judge(scenario, kind)
         envs.world.limits = watched = Watched(envs.world.limits, judge)
+        envs.task = replace(envs.task, reset=begun_inside(envs.task, judge))
         envs.world.task = replace(envs.task, reward=out_of_bounds, potential=None)
         learner = make_learner(envs, PPOSettings(steps), seed=0)
         learner.model.learn(steps)
@@ -98,8 +102,18 @@ def commanded_arm(kind: str, steps: int) -> dict[str, float]:
             "violations": judge.violations,
             "cut": watched.cut / watched.sent,
             "recorded_cut": float(np.mean([episode["clipped"] > 0 for episode in session.episodes])),
-            "overshoot_m": max(float(trespass(judge.places(e["joint_position"])).max()) for e in session.episodes),
+            "overshoot_m": max(overshoot(judge.places(e["joint_position"])) for e in session.episodes),
         }
+
+
+def begun_inside(task: Task, judge: Judge) -> Callable[[np.random.Generator, int], Starts]:
+    """The task's starts, of which those are left out where the tool is where it may not be."""
+
+    def reset(rng: np.random.Generator, count: int) -> Starts:
+        starts = task.reset(rng, 40 * count)
+        return starts.take(np.flatnonzero(trespass(judge.places(starts.qpos)) == 0)[:count])
+
+    return reset
 
 
 def out_of_bounds(channels: Channels) -> np.ndarray:
@@ -118,6 +132,12 @@ def trespass(places: np.ndarray) -> np.ndarray:
     return np.maximum(np.maximum(out, deep), 0.0)
 
 
+def overshoot(places: np.ndarray) -> float:
+    """How far places [T, 3] of an episode came out of the box, m; where it began outside, farther than there."""
+    off = trespass(places)
+    return float((off - off[0]).max())
+
+
 @dataclass
 class Judge:
     """Counts commands that no limit allows; knows what the limits should be, not how they are computed."""
@@ -126,8 +146,12 @@ class Judge:
     kind: str
     violations: int = 0
 
-    def look(self, sent: np.ndarray, previous: np.ndarray, joints: np.ndarray) -> None:
-        """Judge commands [B, 2] that were sent after the previous ones, with the joints there [B, 2]."""
+    def look(self, sent: np.ndarray, previous: np.ndarray, joints: np.ndarray, off: float = ROUNDING) -> None:
+        """Judge commands [B, 2] that were sent after the previous ones, with the joints there [B, 2].
+
+        Args:
+            off: how far the tool of an arm under torque may be out of its box, m: as far as the episode began.
+        """
         model, dt_s = self.scenario.base_model, self.scenario.control_dt_s
         ranges = model.jnt_range if self.kind == "position" else model.actuator_ctrlrange
         bad = ((sent < ranges[:, 0] - ROUNDING) | (sent > ranges[:, 1] + ROUNDING)).any(axis=1)
@@ -135,8 +159,10 @@ class Judge:
         # Coming nearer to the safe command is free: it is how a robot is held.
         nearer = np.abs(sent - safe) <= np.abs(previous - safe)
         bad |= ((np.abs(sent - previous) > LIMITS[self.kind]["command_rate"] * dt_s + ROUNDING) & ~nearer).any(axis=1)
-        bad |= self._misplaced(sent, joints) & (sent != safe).any(axis=1)
-        if self.kind != "torque":
+        if self.kind == "torque":
+            bad |= trespass(self.places(joints)) > off
+        else:
+            bad |= self._misplaced(sent, joints) & (sent != safe).any(axis=1)
             start = previous if self.kind == "position" else joints
             moved_m = np.linalg.norm(self.places(self._reached(sent, joints)) - self.places(start), axis=1)
             bad |= moved_m > SITE_SPEED_M_S * dt_s + ROUNDING
@@ -160,8 +186,7 @@ class Judge:
         return data.site_xpos[0].copy()
 
     def _reached(self, sent: np.ndarray, joints: np.ndarray) -> np.ndarray:
-        reached = {"position": sent, "velocity": joints + self.scenario.control_dt_s * sent, "torque": joints}
-        return reached[self.kind]
+        return sent if self.kind == "position" else joints + self.scenario.control_dt_s * sent
 
     def _misplaced(self, sent: np.ndarray, joints: np.ndarray) -> np.ndarray:
         """True [B] where the tool is led to where it may not be, and not on its way back."""
@@ -174,7 +199,7 @@ class Judge:
 class Watched:
     """Limits whose every decision is judged."""
 
-    limits: CommandLimits
+    limits: MotionLimits
     judge: Judge
     sent: int = 0
     cut: int = 0
@@ -196,8 +221,12 @@ class Watched:
     def lost(self, channels: Channels) -> np.ndarray:
         return self.limits.lost(channels)
 
-    def safe(self, previous: np.ndarray) -> np.ndarray:
-        return self.limits.safe(previous)
+    def safe(self, previous: np.ndarray, channels: Channels | None = None) -> np.ndarray:
+        return self.limits.safe(previous, channels)
+
+    @property
+    def rates(self) -> tuple[str, ...]:
+        return self.limits.rates
 
     def stated(self) -> dict[str, float]:
         return self.limits.stated()
@@ -219,7 +248,8 @@ def judge_session(judge: Judge, session: Session, scenario: Scenario) -> None:
     """Judge what was sent in a recording."""
     for episode in session.episodes:
         sent, joints = scenario.commands(episode), episode["joint_position"][1:-1]
-        judge.look(sent[1:], sent[:-1], joints)
+        begun = float(trespass(judge.places(episode["joint_position"][:1]))[0])
+        judge.look(sent[1:], sent[:-1], joints, off=begun + MEASURED)
         judge.look_at_growth(sent)
 
 

@@ -85,14 +85,15 @@ class Workspace:
 
     @property
     def model_files(self) -> list[Path]:
-        """Files and folders of the campaign's scenario that its model is made of: not its Python, such as a task.
+        """Files and folders of the campaign's scenario that its model is made of: neither its Python nor a task's YAML.
 
         A function that makes the model may read anything, so then it is the whole folder.
         """
         folder = self.scenario_dir
         if not folder.is_dir() or _PYTHON_MODEL.search(_text(folder / "scenario.yaml")):
             return [folder] if folder.is_dir() else []
-        beside = sorted(path for path in folder.iterdir() if path.suffix != ".py" and path.name != "__pycache__")
+        aside = {"__pycache__", *_TASK_BESIDE.findall(_text(folder / "scenario.yaml"))}
+        beside = sorted(path for path in folder.iterdir() if path.suffix != ".py" and path.name not in aside)
         plain = all(_PLAIN_NAME.fullmatch(path.name) for path in beside)  # others would have to be quoted in dvc.yaml
         return beside if beside and plain else [folder]
 
@@ -249,6 +250,7 @@ class Workspace:
 
 _PLAIN_NAME = re.compile(r"[\w.-]+")
 _TASK = re.compile(r"^task:", re.MULTILINE)
+_TASK_BESIDE = re.compile(r"^task:[ \t]*[\"']?([\w.-]+\.ya?ml)\b", re.MULTILINE)
 _PYTHON_MODEL = re.compile(r"^mjcf:\s*[\"']?[^\s\"':]+\.py:", re.MULTILINE)
 
 

@@ -27,8 +27,8 @@ from rsr.errors import RsrError
 from rsr.terminal import tolerate_ascii
 
 COMMANDS: tuple[Callable[..., int], ...] = (
-    status, step, report, ingest, check, convert, calibrate, capabilities, evaluate, divergence, plan, train, export, deploy,
-    recover, data, clash, push, drift, answer, approve, doctor,
+    status, step, report, ingest, check, convert, calibrate, capabilities, evaluate, divergence, plan, train, export,
+    deploy, recover, data, clash, push, drift, answer, approve, doctor,
 )  # fmt: skip
 
 FAILED = 2

@@ -10,7 +10,8 @@ import numpy as np
 from rsr.environments.measuring import at_rest
 from rsr.errors import ScenarioError
 from rsr.randomness import generator
-from rsr.scenarios import Scenario, Starts, Task, task_of
+from rsr.scenarios import Channels, Scenario, Starts, Task, task_of
+from rsr.scenarios.commands import limits_of, rest_command
 from rsr.scenarios.task import VELOCITY
 
 _COUNT = 8
@@ -38,6 +39,7 @@ def tried_task(scenario: Scenario) -> Task:
     functions += [each for each in (task.failure, task.potential) if each is not None]
     for function in functions:
         function(channels)
+    _check_beginning(scenario, task, starts, channels, where)
     action = task.act(seen, np.zeros((_COUNT, task.chosen_size)))
     if action.shape != (_COUNT, task.action.size):
         got, expected = f"actions of shape {list(action.shape)}", f"{[_COUNT, task.action.size]}"
@@ -103,6 +105,19 @@ def _check_starts(scenario: Scenario, task: Task, starts: Starts, where: str) ->
         if not np.isfinite(values).all():
             raise _wrong(f"{name} that is not finite", "finite numbers", where, "Correct the draw.")
     _check_ranges(model, starts.qpos, where)
+
+
+def _check_beginning(scenario: Scenario, task: Task, starts: Starts, channels: Channels, where: str) -> None:
+    """Refuse a task that is over before it begins, or in which the limits never let go of the robot."""
+    if task.failure is not None and np.all(task.failure(channels)):
+        got, expected = "a task that has failed at every start", "starts from which it can be done"
+        raise _wrong(got, expected, f"{where}, failure", "Widen its bounds, or begin within them.")
+    limits = limits_of(scenario, task)
+    command = rest_command(scenario.base_model, starts.qpos) if starts.command is None else starts.command
+    for reason, held in limits.holds(command, channels).items():
+        if np.all(held):
+            got = f"limits that hold the robot at every start: {limits.words[reason]}"
+            raise _wrong(got, "starts within the limits", f"{where}, limits", "Widen them, or begin within them.")
 
 
 def _check_ranges(model: mujoco.MjModel, qpos: np.ndarray, where: str) -> None:

@@ -10,7 +10,7 @@ from rsr.environments.measuring import Measuring
 from rsr.environments.world import World
 from rsr.policies.policy import Policy
 from rsr.scenarios import Channels, Scenario, Starts, Task, difference, task_of
-from rsr.scenarios.task import VELOCITY, Plane
+from rsr.scenarios.task import HELD, VELOCITY, Plane
 from rsr.sessions import Session
 
 
@@ -119,10 +119,20 @@ def recorded(scenario: Scenario, session: Session) -> Rollouts:
     names = [channel.name for channel in session.channels]
     measured = {name: _equally_long([episode[name] for episode in session.episodes]) for name in names}
     channels = with_velocities(scenario, task, task.completed(measured))
+    if task.held_s:
+        channels[HELD] = _held(task.reached(channels), scenario.control_dt_s)
     return Rollouts(task, channels, np.full(len(rows), rows.max())).ended_after(rows)  # velocities are repeated, too
 
 
-def with_velocities(scenario: Scenario, task: Task, channels: Channels) -> Channels:
+def _held(reached: np.ndarray, dt_s: float) -> np.ndarray:
+    """Seconds [B, T, 1] for which what is true [B, T] has been true; the first row is where an episode begins."""
+    held = np.zeros(reached.shape)
+    for row in range(1, reached.shape[1]):
+        held[:, row] = np.where(reached[:, row], held[:, row - 1] + dt_s, 0.0)
+    return held[..., None]
+
+
+def with_velocities(scenario: Scenario, task: Task, channels: Channels) -> dict[str, np.ndarray]:
     """The channels [B, T + 1, width], and the velocities that the task asks for, from their differences."""
     found = {}
     for name in task.velocities:

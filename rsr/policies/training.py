@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from rsr.environments.novelty import Bonus
 from rsr.environments.vector import HeadVecEnv, TaskVecEnv
 from rsr.errors import PolicyError, check_choice
 from rsr.files import DAMAGED, read_arrays, write_arrays, write_json
+from rsr.outside import short
 from rsr.policies.checkpoint import Checkpoint, fingerprint
 from rsr.policies.early_stopping import EarlyStopping, Success, distance_of_checks, ended, success_in
 from rsr.policies.learner import OBSERVATION_LIMIT, Learner, algorithm_of
@@ -211,16 +213,27 @@ def settings_to_go_on(state: dict[str, np.ndarray], scenario: Scenario, train_st
 def _settings(algorithm: str, scenario: Scenario) -> tuple[Settings, int]:
     """Settings of a first training, and the steps that are enough where one goes on from another."""
     check_choice(algorithm, ALGORITHMS, got=f"algorithm '{algorithm}'", where="training")
-    stated = dict(task_of(scenario).training.get(algorithm, {}))
-    further = stated.pop(_FURTHER, None)
-    try:
-        settings = _SETTINGS[algorithm](**stated)
-    except TypeError as error:
-        known = ", ".join(each.name for each in fields(_SETTINGS[algorithm]))
-        raise PolicyError(
-            got=f"{error}",
-            expected=f"some of {known}, {_FURTHER}",
-            where=f"task of {scenario.name}: training, {algorithm}",
-            next_step="Correct `training` in task.py.",
-        ) from error
+    stated = {name: _checked(name, entry, scenario) for name, entry in task_of(scenario).training.items()}
+    chosen = stated.get(algorithm, {})
+    further = chosen.pop(_FURTHER, None)
+    settings = _SETTINGS[algorithm](**chosen)
     return settings, settings.train_steps if further is None else further
+
+
+def _checked(algorithm: str, entry: Any, scenario: Scenario) -> dict[str, Any]:
+    """What the task says of one algorithm's settings, if they are numbers that there are."""
+    where, next_step = f"task of {scenario.name}, training", "Correct `training` of the task."
+    if algorithm not in _SETTINGS or not isinstance(entry, Mapping):
+        expected = f"settings of {' or '.join(ALGORITHMS)}, such as `ppo: {{train_steps: 600000}}`"
+        raise PolicyError(got=f"{algorithm}: {short(entry)}", expected=expected, where=where, next_step=next_step)
+    defaults = {each.name: each.default for each in fields(_SETTINGS[algorithm])} | {_FURTHER: 0}
+    for name, value in entry.items():
+        place = f"{where}, {algorithm}"
+        if name not in defaults:
+            expected = f"one of {', '.join(defaults)}"
+            raise PolicyError(got=f"'{name}'", expected=expected, where=place, next_step=next_step)
+        kind = type(defaults[name])
+        if kind in (int, float) and (type(value) not in (int, kind) or value < 0):
+            expected = f"a {'whole ' if kind is int else ''}number from 0"
+            raise PolicyError(got=f"{name}: {short(value)}", expected=expected, where=place, next_step=next_step)
+    return dict(entry)

@@ -85,9 +85,13 @@ class SafetyEnvelope:
             shortened = cut(sent)
             cutting[reason] = np.any(shortened != sent, axis=1)
             sent = shortened
-        holding |= self.limits.holds(sent, channels)
-        standing = np.any(list(holding.values()), axis=0)
-        sent = np.where(standing[:, None], self.limits.safe(previous), sent)
+        leaving = self.limits.holds(sent, channels)
+        if (halted := np.any([np.zeros(len(sent), bool), *leaving.values()], axis=0)).any():
+            sent = np.where(halted[:, None], self.limits.safe(previous, channels), sent)
+        # Where something is wrong with what is measured or asked for, the stated command; nothing is computed from it.
+        faulty = np.any(list(holding.values()), axis=0)
+        sent = np.where(faulty[:, None], self.limits.safe(previous), sent)
+        holding |= leaving
         share = np.where(finite, _share(asked, sent, previous), 1.0)
         return Limited(sent, share, {word: where for word, where in {**holding, **cutting}.items() if where.any()})
 

@@ -189,9 +189,9 @@ def instruction(scenario: Scenario, task: Task, start: Starts) -> str:
     if task.instruction is not None:
         return task.instruction(start)
     state = np.concatenate([start.qpos, np.zeros((1, scenario.base_model.nv))], axis=1)
-    begin = "; ".join(
-        _placed(each.channel, scenario.measure(state)[each.channel.name][0]) for each in scenario.observed
-    )
+    # What a person can see to: places, and no readings of sensors.
+    shown = [each for each in scenario.observed if each.qpos]
+    begin = "; ".join(_placed(each.channel, state[0, list(each.places)]) for each in shown)
     channels = {channel.name: channel for channel in scenario.channels}
     goal = "; ".join(_placed(channels[name], values[0]) for name, values in start.goal.items())
     return f"bring it to rest at {begin}." + (f" The goal is {goal}." if goal else "")

@@ -156,7 +156,7 @@ class _Run:
     def _measure(self) -> Channels:
         measured = self._sensors(self._world)
         if not self._rows:
-            self._measuring.begin(measured, np.arange(self._world.count))
+            self._measuring.begin(measured, np.arange(self._world.count), self._world.command)
         return self._measuring.completed(measured, self._world.goal, self._world.command, self._world.action)
 
     def _add(self, row: dict[str, np.ndarray], channels: Channels) -> None:

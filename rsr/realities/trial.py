@@ -26,6 +26,8 @@ from rsr.sessions.checks.problems import GRID_TOLERANCE
 
 PATIENCE_S = 0.5
 """A fault that lasts longer ends the trial; a shorter one is held through."""
+BRAKING_S = 0.5
+"""So long is what is commanded by force braked at the end of a trial, before it gets its safe command."""
 _LATEST = 1.1
 """Control periods after which a policy that has not decided is not waited for: little more than what counts as late."""
 _FAULTS = ("not_a_number", "no_measurement", "stale_sensor", "late")
@@ -100,6 +102,8 @@ class RobotTrial:
                 if self._step(policy, guard, self._tick(begin_s, row)):
                     break
             self._close(guard, self._tick(begin_s, len(self._rows)))
+            with suppress(Exception):  # the episode is whole
+                self._brake(guard.previous)
         finally:
             self._make_safe(guard.previous)
         values = {name: np.concatenate([row[name] for row in self._rows]) for name in self._rows[0]}
@@ -117,6 +121,18 @@ class RobotTrial:
         for reason, where in self._envelope.limits.holds(command, measured).items():
             if where.any():
                 raise Stopped(f"at its beginning, where the robot could only be held: {self._envelope.words[reason]}")
+
+    def _brake(self, previous: np.ndarray) -> None:
+        """Slow down what is commanded by force, which else would coast on under its safe command."""
+        limits = self._envelope.limits
+        for _ in range(round(BRAKING_S / self._dt_s) if limits.rates else 0):
+            due_s = self._clock.now_s() + self._dt_s
+            measured, held, _ = self._measure()
+            if any(where.any() for where in held.values()):
+                return  # who does not see cannot brake
+            channels = self._measuring.completed(measured, self._start.goal, previous, self._action)
+            previous = self._send(limits.safe(previous, channels))
+            self._clock.sleep_until(due_s)
 
     def _make_safe(self, previous: np.ndarray) -> None:
         """Leave the robot under its safe command; what it says to that changes nothing any more."""
@@ -139,7 +155,7 @@ class RobotTrial:
         asked_s = self._clock.now_s()
         measured, held, why = self._measure()
         if not self._rows:
-            self._measuring.begin(measured, np.arange(1))
+            self._measuring.begin(measured, np.arange(1), guard.previous)
         channels = self._measuring.completed(measured, self._start.goal, guard.previous, self._action)
         action = self._decide(policy, self._task.observe(channels), asked_s + _LATEST * self._dt_s, now_s)
         wanted = wanted_command(self._task, action, guard.previous, channels)

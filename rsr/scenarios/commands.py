@@ -11,23 +11,27 @@ import numpy as np
 
 from rsr.errors import ScenarioError
 from rsr.outside import short
+from rsr.scenarios.braking import braking_of
 from rsr.scenarios.kinematics import Reach
 from rsr.scenarios.limits import Box, CommandLimits, MotionLimits, SiteLimit
 from rsr.scenarios.scenario import Scenario
 from rsr.scenarios.task import Task
 from rsr.scenarios.yaml_keys import check_fields
 
-_JOINT, _AFFINE = mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtBias.mjBIAS_AFFINE
+_JOINT, _TENDON = mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_TENDON
+_AFFINE = mujoco.mjtBias.mjBIAS_AFFINE
 SPEED = 2.0
 """Of a position command by default: rad/s or m/s."""
 ACCELERATION = 35.0
 """Of a position or speed command by default: rad/s^2 or m/s^2."""
+BRAKE_SHARE = 0.5
+"""Of a drive's force, for braking by default: as much again is left for weight, payload and what the model misses."""
 
 
 def command_kinds(model: mujoco.MjModel) -> np.ndarray:
-    """Kind of each command [nu]: "position" or "velocity" of a joint, or "force" for all others."""
+    """Kind of each command [nu]: "position" or "velocity" of a joint or a tendon, or "force" for all others."""
     gain, bias = model.actuator_gainprm[:, 0], model.actuator_biasprm
-    servo = (model.actuator_trntype == _JOINT) & (model.actuator_biastype == _AFFINE) & (gain > 0)
+    servo = np.isin(model.actuator_trntype, (_JOINT, _TENDON)) & (model.actuator_biastype == _AFFINE) & (gain > 0)
     servo &= np.isclose(model.actuator_gear[:, 0], 1.0)
     # A position servo pulls back in proportion to the position it is away from: force = kp ctrl - kp q - kv v. That of
     # a speed brakes in proportion to it: force = kv ctrl - kv v.
@@ -37,8 +41,9 @@ def command_kinds(model: mujoco.MjModel) -> np.ndarray:
 
 
 def position_joints(model: mujoco.MjModel) -> np.ndarray:
-    """The joint whose position each actuator is commanded to [nu]; -1 where it is a force or a speed."""
-    return np.where(command_kinds(model) == "position", model.actuator_trnid[:, 0], -1)
+    """The joint whose position each actuator is commanded to [nu]; -1 where it is a force, a speed, or a tendon's."""
+    of_joint = (command_kinds(model) == "position") & (model.actuator_trntype == _JOINT)
+    return np.where(of_joint, model.actuator_trnid[:, 0], -1)
 
 
 def rest_command(model: mujoco.MjModel, qpos: np.ndarray) -> np.ndarray:
@@ -124,7 +129,13 @@ def stated_limits(scenario: Scenario) -> CommandLimits:
         "safe_command": stated.column("safe_command", model.nu, np.where(position, np.nan, _at_rest(model))),
     }
     rows: dict[str, Any] = {name: tuple(values.tolist()) for name, values in numbers.items()}
-    return CommandLimits(**rows, reach=reach_of(scenario), step_s=scenario.control_dt_s, sites=stated.sites)
+    return CommandLimits(
+        **rows,
+        reach=reach_of(scenario),
+        step_s=scenario.control_dt_s,
+        sites=stated.sites,
+        brakes=braking_of(scenario, kinds == "force", stated.brake_share),
+    )
 
 
 # The section `limits` of a scenario's YAML file.
@@ -137,10 +148,12 @@ class StatedLimits:
     Args:
         numbers: key -> (index of the command, number) of those that it speaks of.
         sites: limits of named sites.
+        brake_share: share of a drive's force that braking is trusted to have.
     """
 
-    numbers: Mapping[str, tuple[tuple[int, float], ...]] = field(default_factory=dict)
+    numbers: Mapping[str, tuple[tuple[int, float], ...]] = field(default_factory=dict, hash=False)
     sites: tuple[SiteLimit, ...] = ()
+    brake_share: float = BRAKE_SHARE
 
     def column(self, key: str, size: int, default: np.ndarray | float = np.nan) -> np.ndarray:
         """One number a command [size]."""
@@ -169,7 +182,7 @@ def parse_limits(model: mujoco.MjModel, columns: tuple[str, ...], section: Any, 
     _check_narrower(model, columns, numbers, where)
     if any(np.isfinite(each.speed) for each in sites) and (command_kinds(model) == "force").all():
         raise _wrong("the speed of a site", "none where forces are commanded: they do not say how fast it moves", where)
-    return StatedLimits(numbers, sites)
+    return StatedLimits(numbers, sites, section.get("brake_share", BRAKE_SHARE))
 
 
 def _numbers(value: Any, columns: tuple[str, ...], where: str) -> list[tuple[int, float]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from rsr.errors import ConfigError
 from rsr.outside import inside, read_yaml
@@ -69,7 +70,8 @@ def file_of(artifact: Path, name: str) -> Path:
         got=f"scenario '{name}'",
         expected="a copy of it in the folder or its campaign (scenario/), or a built-in one",
         where=str(artifact),
-        next_step="Take the folder from its campaign, or give the scenario: rsr.load_scenario(...).",
+        next_step="Take the folder from its campaign, or give the scenario: `--scenario PATH`, in Python "
+        "rsr.load_scenario(...).",
     )
 
 
@@ -91,7 +93,9 @@ def scenario_files(path: Path) -> list[Path]:
     folder = path.parent
     files = {path, *folder.glob("*.py")}
     try:
-        mjcf = read_yaml(path)["mjcf"]
+        document = read_yaml(path)
+        files |= {stated_task_file(path, document) or path}
+        mjcf = document["mjcf"]
         if is_python(mjcf):
             files |= {each for each in folder.rglob("*") if not _is_hidden(each.relative_to(folder))}
         elif not mjcf.startswith(PREFIX):
@@ -99,6 +103,12 @@ def scenario_files(path: Path) -> list[Path]:
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         pass
     return sorted(each for each in files if each.is_file())
+
+
+def stated_task_file(path: Path, document: Any) -> Path | None:
+    """The file beside a scenario's YAML file that says its task, where `task:` names one."""
+    said = document.get("task") if isinstance(document, Mapping) else None
+    return path.parent / said if isinstance(said, str) and said.endswith((".yaml", ".yml")) else None
 
 
 def _is_hidden(path: Path) -> bool:

@@ -78,7 +78,7 @@ def outside_error(error: Exception, name: object, where: str) -> ScenarioError:
         got=" ".join(str(error).split())[:400],
         expected="an MJCF that MuJoCo compiles, with all its files in the scenario's folder",
         where=f"{where}, mjcf: {Path(name).name if isinstance(name, str) else short(name)}",
-        next_step="Correct the MJCF.",
+        next_step="Correct `adds`, or the MJCF." if str(name).endswith("`adds`") else "Correct the MJCF.",
     )
 
 

@@ -21,7 +21,7 @@ def site_positions(model: mujoco.MjModel, qpos: np.ndarray, sites: Iterable[int]
     poses: dict[int, tuple[np.ndarray, np.ndarray]] = {
         0: (np.zeros((len(qpos), 3)), np.tile([1.0, 0.0, 0.0, 0.0], (len(qpos), 1)))
     }
-    for body in _chain(model, sites):
+    for body in carriers(model, sites):
         poses[body] = _pose(model, body, *poses[int(model.body_parentid[body])], qpos)
     places = []
     for site in sites:
@@ -55,7 +55,7 @@ def forward_kinematics(
     return where
 
 
-def _chain(model: mujoco.MjModel, sites: Iterable[int]) -> list[int]:
+def carriers(model: mujoco.MjModel, sites: Iterable[int]) -> list[int]:
     """Bodies that carry the sites, parents first."""
     found = set()
     for site in sites:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
 from rsr.errors import ConfigError
 from rsr.outside import short
+from rsr.scenarios.braking import Braking
 from rsr.scenarios.kinematics import Reach, site_positions
 
 Cut = tuple[str, Callable[[np.ndarray], np.ndarray]]
@@ -48,8 +50,13 @@ class MotionLimits(Protocol):
         """True [B] where nothing can be gained any more."""
         ...
 
-    def safe(self, previous: np.ndarray) -> np.ndarray:
-        """Commands [B, nu] that hold the robot."""
+    def safe(self, previous: np.ndarray, channels: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
+        """Commands [B, nu] that hold the robot; with measurements that say how it moves, they brake what has mass."""
+        ...
+
+    @property
+    def rates(self) -> tuple[str, ...]:
+        """Channels whose unfiltered velocity the limits look at."""
         ...
 
     def stated(self) -> dict[str, float]:
@@ -88,10 +95,14 @@ class SiteLimit:
 
     def trespass(self, places: np.ndarray) -> np.ndarray:
         """How far places [B, 3] are from where they are allowed, m; 0 where they are."""
+        return np.maximum(self.beyond(places), 0.0)
+
+    def beyond(self, places: np.ndarray) -> np.ndarray:
+        """The same, negative where places [B, 3] are allowed: how far the nearest side of a box is."""
         depths = [box.depth(places) for box in self.keep_out]
         if self.inside is not None:
             depths.append(-self.inside.depth(places))
-        return np.max(np.maximum([np.zeros(len(places)), *depths], 0.0), axis=0)
+        return np.max(depths, axis=0) if depths else np.full(len(places), -np.inf)
 
 
 _WORDS = {
@@ -101,6 +112,7 @@ _WORDS = {
     "joint_limit": "a joint would have been driven beyond its range",
     "site_speed": "a site of the robot would have moved too fast",
     "site_place": "a site of the robot would have left its box, or entered one that it keeps out of",
+    "stopping_distance": "the robot could not have been braked any more before a limit of its joints or sites",
 }
 
 
@@ -116,6 +128,7 @@ class CommandLimits:
         reach: where commands lead the joints.
         step_s: a control step.
         sites: limits of named sites.
+        brakes: of joints that are commanded by force; None where there are none.
     """
 
     command_lower: tuple[float, ...]
@@ -127,6 +140,7 @@ class CommandLimits:
     step_s: float = field(metadata=_FIXED)
     sites: tuple[SiteLimit, ...] = ()
     words: Mapping[str, str] = field(default_factory=lambda: _WORDS)
+    brakes: Braking | None = field(default=None, metadata=_FIXED)
 
     def allowed(
         self, wanted: np.ndarray, previous: np.ndarray, channels: Mapping[str, np.ndarray], dt_s: float
@@ -135,7 +149,7 @@ class CommandLimits:
         for _, cut in self._cuts(previous, channels, dt_s):
             sent = cut(sent)
         held = np.any([np.zeros(len(sent), bool), *self.holds(sent, channels).values()], axis=0)
-        return np.where(held[:, None], self.safe(previous), sent)
+        return np.where(held[:, None], self.safe(previous, channels), sent) if held.any() else sent
 
     def cuts(
         self, previous: np.ndarray, before: np.ndarray, channels: Mapping[str, np.ndarray], dt_s: float
@@ -155,27 +169,58 @@ class CommandLimits:
             yield "site_speed", lambda sent: self._slowed(sent, previous, channels, dt_s)
 
     def holds(self, sent: np.ndarray, channels: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        if not self.sites:
-            return {}
-        led, here = self._places(sent, channels), self._places(self.reach.still(sent), channels)
-        held = np.zeros(len(sent), bool)
-        for index, each in enumerate(self.sites):
-            # A speed that leads back to where the site may be is not held.
-            off, before = each.trespass(led[:, index]), each.trespass(here[:, index])
-            held |= (off > 0) & (off >= before)
-        return {"site_place": held}
+        brakes, held = self._brakes_in_use(channels), {}
+        stopped = [each for each in self.sites if brakes is not None and brakes.sees(each.site)]
+        led = [each for each in self.sites if each not in stopped]
+        if led:
+            held["site_place"] = self._misplaced(led, sent, channels)
+        if brakes is not None and (stopped or len(brakes.limited)):
+            held["stopping_distance"] = brakes.overruns(sent, channels, stopped)
+        return held
 
     def lost(self, channels: Mapping[str, np.ndarray]) -> np.ndarray:
         return np.zeros(len(next(iter(channels.values()))), bool)
 
-    def safe(self, previous: np.ndarray) -> np.ndarray:
-        return np.where(np.isnan(self.safe_command), previous, self.safe_command)
+    def safe(self, previous: np.ndarray, channels: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
+        stated = np.where(np.isnan(self.safe_command), previous, self.safe_command)
+        brakes = self._brakes_in_use(channels or {})
+        return stated if brakes is None or channels is None else brakes.brake(previous, channels)
+
+    @property
+    def rates(self) -> tuple[str, ...]:
+        return () if self._set_brakes is None else tuple(name for name, _, _ in self._set_brakes.channels)
 
     def stated(self) -> dict[str, float]:
         largest = {name: max(getattr(self, name)) for name in ("command_upper", "command_rate", "command_acceleration")}
         largest["command_lower"] = min(self.command_lower)
         speeds = {f"{each.name}_speed": each.speed for each in self.sites}
         return {name: value for name, value in {**largest, **speeds}.items() if np.isfinite(value)}
+
+    @cached_property
+    def _set_brakes(self) -> Braking | None:
+        """Brakes within the limits of the commands; None where they have nothing to stop for."""
+        brakes = self.brakes
+        if brakes is None or not (len(brakes.limited) or any(brakes.sees(each.site) for each in self.sites)):
+            return None
+        names = ("command_lower", "command_upper", "command_rate", "safe_command")
+        lower, upper, rate, safe = (np.array(getattr(self, name)) for name in names)
+        return replace(brakes, lower=lower, upper=upper, rate=rate, safe=safe)
+
+    def _brakes_in_use(self, channels: Mapping[str, np.ndarray]) -> Braking | None:
+        brakes = self._set_brakes
+        return brakes if brakes is not None and brakes.knows(channels) else None
+
+    def _misplaced(
+        self, sites: Sequence[SiteLimit], sent: np.ndarray, channels: Mapping[str, np.ndarray]
+    ) -> np.ndarray:
+        """True [B] where a command leads one of the sites to where it may not be."""
+        led, here = self._places(sent, channels), self._places(self.reach.still(sent), channels)
+        held = np.zeros(len(sent), bool)
+        for index, each in enumerate(self.sites):
+            # A speed that leads back to where the site may be is not held.
+            off, before = each.trespass(led[:, index]), each.trespass(here[:, index])
+            held |= (off > 0) & (off >= before) & (each in sites)
+        return held
 
     def _places(self, command: np.ndarray, channels: Mapping[str, np.ndarray]) -> np.ndarray:
         """Where the sites are led to [B, sites, 3]."""

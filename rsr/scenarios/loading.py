@@ -12,14 +12,14 @@ from typing import Any, Literal
 import mujoco
 
 from rsr.errors import ScenarioError
-from rsr.outside import read_yaml
+from rsr.outside import inside, read_yaml
 from rsr.scenarios.activations import check_activations, settling_steps
 from rsr.scenarios.bindings import Binding, bind, in_order
 from rsr.scenarios.collision import parse_collision
 from rsr.scenarios.commands import StatedLimits, parse_limits
 from rsr.scenarios.effect_reading import parse_effects
 from rsr.scenarios.effects import Effects
-from rsr.scenarios.finding import TASK_FILE, file_of, is_built_in, scenario_file, scenario_files
+from rsr.scenarios.finding import TASK_FILE, file_of, is_built_in, scenario_file, scenario_files, stated_task_file
 from rsr.scenarios.guarded_mjcf import is_finite
 from rsr.scenarios.metrics import default_evaluation, parse_evaluation
 from rsr.scenarios.model_source import read_model
@@ -73,7 +73,7 @@ def _loaded(path: Path, state: tuple) -> Scenario:
     except (OSError, ValueError) as error:
         raise _unfit(path, " ".join(str(error).split()), "YAML") from error
     try:
-        scenario = _scenario(path, document)
+        scenario = _scenario(path, _with_task(path, document))
         if not (is_built_in(path) or is_finite(scenario)):
             raise _unfit(path, "masses, inertias, damping or gravity that are not finite", "finite ones at `nominal`")
         return scenario
@@ -94,6 +94,18 @@ def _scenario(path: Path, document: Mapping[str, Any]) -> Scenario:
     model, mjcf, source = read_model(folder, fields["mjcf"], fields.get("adds", {}), is_built_in(path), where)
     built = build(document, model, mjcf, where, source, folder)
     return replace(built, file=path, other_channels=built.other_channels + _of_policy(document, folder))
+
+
+def _with_task(path: Path, document: Any) -> Any:
+    """The document, with the task that lies in a file beside it put in where its name stands."""
+    file = stated_task_file(path, document)
+    if file is None:
+        return document
+    try:
+        inside(path.parent, file.name)
+        return {**document, "task": read_yaml(file)}
+    except (OSError, ValueError) as error:
+        raise _unfit(file, " ".join(str(error).split()), "YAML, as a section `task` would have it") from error
 
 
 def _unfit(path: Path, got: str, expected: str) -> ScenarioError:
@@ -277,6 +289,14 @@ def _check_command(model: mujoco.MjModel, document: Mapping[str, Any], where: st
     name = document["command"]
     _check_channel(name, tuple(document["channels"]), f"{where}, command")
     columns = document["channels"][name]["columns"]
+    if not model.nu:
+        raise ScenarioError(
+            got=f"command '{name}', and a model without actuators",
+            expected="an actuator for each of its columns",
+            where=where,
+            next_step="Add them to the MJCF, or in `adds`: "
+            'mjcf: <actuator><position name="a" joint="a" kp="10"/></actuator>.',
+        )
     if len(columns) != model.nu:
         raise columns_error(tuple(columns), f"{model.nu}, one an actuator of the MJCF", f"{where}, channel {name}")
 

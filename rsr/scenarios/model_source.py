@@ -42,6 +42,10 @@ def read_model(
         path = menagerie_file(mjcf)
         folder, mjcf = path.parent, path.name
     path = folder / str(mjcf)
+    if path.suffix == ".py":
+        place = f"{where}, mjcf: {mjcf}"
+        next_step = f"Write `mjcf: {mjcf}:FUNCTION` in the scenario's YAML file."
+        raise ScenarioError(got="a file of Python", expected="a function in it", where=place, next_step=next_step)
     if trusted and not adds:
         return compiled(path, where), path, None
     try:

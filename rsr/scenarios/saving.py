@@ -66,7 +66,8 @@ def document_of(scenario: Scenario, mjcf: str) -> dict[str, Any]:
 def _carried_over(scenario: Scenario) -> dict[str, Any]:
     """Sections that a scenario's own YAML file has and that are not made here."""
     document = {} if scenario.file is None else read_yaml(scenario.file)
-    return {key: document[key] for key in ("limits", "stand_in", "task") if key in document}
+    carried = {key: document[key] for key in ("limits", "stand_in") if key in document}
+    return carried | ({} if scenario.task is None else {"task": dict(scenario.task)})
 
 
 def _given(mapping: dict[str, Any]) -> dict[str, Any]:

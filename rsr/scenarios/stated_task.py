@@ -6,9 +6,9 @@
       reach: {of: tool, within: 0.015}
       smoothness: {action: 0.02, joint_position: 0.01}
 
-`reach` brings a site or a measured channel to a drawn goal, `push` a body that a site goes to first, `balance` keeps a
-channel near a value; they add up. What a policy sees follows: all that is measured, its velocity, the command, the last
-action, and what is left to each goal.
+`reach` brings a site or a measured channel to a drawn goal, `push` a body that a site goes to first, `balance` keeps
+a channel near a value, `track` near one that moves along a path; they add up. What a policy sees follows: all that is
+measured, its velocity, the command, the last action, and what is left to each goal.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from rsr.scenarios.residuals import difference
 from rsr.scenarios.scenario import Scenario
 from rsr.scenarios.state_columns import turns_all_around
 from rsr.scenarios.task import (
+    TIME,
     AbsoluteAction,
     ActionMeaning,
     Channels,
@@ -43,7 +44,7 @@ from rsr.scenarios.yaml_keys import check_fields
 from rsr.sessions import Channel
 
 _FREE, _BALL = mujoco.mjtJoint.mjJNT_FREE, mujoco.mjtJoint.mjJNT_BALL
-_KINDS = ("reach", "push", "balance")
+_KINDS = ("reach", "push", "balance", "track")
 
 
 def channels_of_task(section: Mapping[str, Any], channels: Mapping[str, Any]) -> Iterator[Channel]:
@@ -52,14 +53,15 @@ def channels_of_task(section: Mapping[str, Any], channels: Mapping[str, Any]) ->
     Args:
         channels: the mapping of this name in the YAML file.
     """
-    for kind in ("reach", "push"):
+    for kind in ("reach", "push", "track"):
         for entry in _entries(section, kind, "task"):
             of = str(entry["of"])
-            if of in channels:
-                declared = channels[of]
-                yield Channel(f"goal_{of}", tuple(declared["columns"]), declared["unit"], declared["frame"])
-            else:
-                yield Channel(f"goal_{of}", ("x", "y", "z"), "m", "world")
+            declared = channels.get(of, {"columns": ("x", "y", "z"), "unit": "m", "frame": "world"})
+            about = tuple(declared["columns"]), declared["unit"], declared["frame"]
+            yield Channel(f"goal_{of}", *about)
+            if kind == "track":
+                yield Channel(f"pace_{of}", about[0], f"{about[1]}/s", about[2])
+                yield Channel(f"phase_{of}", ("turns",), "1", "world")
             for site in {of, str(entry.get("by", of))} - set(channels):
                 yield Channel(_place_of(site), ("x", "y", "z"), "m", "world")
 
@@ -80,12 +82,16 @@ def stated_task(scenario: Scenario, section: Mapping[str, Any]) -> Task:
     costs = list(_costs(scenario, section.get("smoothness", {}), f"{where}, smoothness"))
     action, posture = _action(scenario, section.get("action", {}), f"{where}, action"), reach_of(scenario).posture
 
-    def derived(channels: Channels) -> dict[str, np.ndarray]:
+    def places(channels: Channels) -> dict[str, np.ndarray]:
         leading = next(iter(channels.values())).shape[:-1]
         flat = {name: values.reshape(-1, values.shape[-1]) for name, values in channels.items()}
         count = int(np.prod(leading))
-        places = site_positions(scenario.base_model, posture(flat, count), sites.values())
-        return {_place_of(name): places[:, index].reshape(*leading, 3) for index, name in enumerate(sites)}
+        found = site_positions(scenario.base_model, posture(flat, count), sites.values()) if sites else np.zeros(0)
+        return {_place_of(name): found[:, index].reshape(*leading, 3) for index, name in enumerate(sites)}
+
+    def derived(channels: Channels) -> dict[str, np.ndarray]:
+        moving = [aim.path.now(channels) for aim in aims if aim.path is not None]
+        return {name: values for each in (places(channels), *moving) for name, values in each.items()}
 
     def reward(channels: Channels) -> np.ndarray:
         return np.sum([aim.reward(channels) for aim in aims] + [-cost(channels) for cost in costs], axis=0)
@@ -93,14 +99,15 @@ def stated_task(scenario: Scenario, section: Mapping[str, Any]) -> Task:
     approached = [aim.approach for aim in aims if aim.approach is not None]
     return Task(
         terms=tuple(_observation(scenario, action, aims)),
-        goal=tuple(aim.goal for aim in aims if aim.goal is not None),
+        goal=tuple(aim.drawn for aim in aims if aim.drawn is not None),
         action=action,
-        reset=_Reset(scenario, section.get("start", {}), aims, derived if sites else None, f"{where}, start"),
+        reset=_Reset(scenario, section.get("start", {}), aims, places if sites else None, f"{where}, start"),
         reward=reward,
         figures=tuple(figure for aim in aims for figure in aim.figures(prefixed=len(aims) > 1)),
         failure=_failure(scenario, section["limits"], f"{where}, limits") if "limits" in section else None,
         potential=(lambda channels: -np.sum([each(channels) for each in approached], axis=0)) if approached else None,
-        derived=derived if sites else None,
+        derived=derived if sites or any(aim.path for aim in aims) else None,
+        held_s=_held(scenario, section.get("held_s", 0.0), where),
         training=section.get("training", {}),
         name=scenario.name,
     )
@@ -121,6 +128,7 @@ class _Aim:
         box: of drawn goals; None: where another drawn start would have it.
         still: speed of `measured` below which it stays; None where that does not decide.
         approach: distance of what pushes it.
+        path: along which the goal moves.
     """
 
     value: str
@@ -136,6 +144,12 @@ class _Aim:
     weight: float
     still: float | None
     approach: Value | None
+    path: _Path | None = None
+
+    @property
+    def drawn(self) -> str | None:
+        """The channel that an episode's start draws; of a path where on it the episode begins."""
+        return self.goal if self.path is None else self.path.phase
 
     def to_go(self, channels: Channels) -> np.ndarray:
         """What is left [..., C], as a rotation vector of orientations."""
@@ -191,7 +205,76 @@ def _aim(scenario: Scenario, kind: str, entry: Mapping[str, Any], sites: dict[st
     approach = _apart(_with_site(scenario, str(entry["by"]), sites, where), value) if "by" in entry else None
     goal = None if kind == "balance" else f"goal_{of}"
     numbers = float(entry["within"]), float(entry.get("weight", 1.0)), entry.get("still")
-    return _Aim(value, *about, goal, near, box, *numbers, approach)
+    path = _path(entry, of, width, where) if kind == "track" else None
+    if path is not None and about[0] == "quaternion":
+        raise _wrong(f"a path of {of}", "a channel of positions, angles or readings: an orientation has no path", where)
+    return _Aim(value, *about, goal, near, box, *numbers, approach, path)
+
+
+@dataclass(frozen=True)
+class _Path:
+    """A goal that moves: round and round, once in a period.
+
+    Args:
+        of: what is to follow it.
+        place: turns [...] -> where the goal is [..., C].
+    """
+
+    of: str
+    period_s: float
+    place: Callable[[np.ndarray], np.ndarray]
+
+    @property
+    def phase(self) -> str:
+        return f"phase_{self.of}"
+
+    def now(self, channels: Channels) -> dict[str, np.ndarray]:
+        """Goal and its speed, where it is said since when it moves; a recording has them as its channels."""
+        if self.phase not in channels or TIME not in channels:
+            return {}
+        turns = (channels[self.phase] + channels[TIME] / self.period_s)[..., 0]
+        pace = (self.place(turns + _TURN) - self.place(turns - _TURN)) / (2 * _TURN * self.period_s)
+        return {f"goal_{self.of}": self.place(turns), f"pace_{self.of}": pace}
+
+
+_TURN = 1e-4  # of a period: half of the difference by which the speed along a path is taken
+
+
+def _path(entry: Mapping[str, Any], of: str, width: int, where: str) -> _Path:
+    """A path of sines about a middle, or through points in turn."""
+    sines = [key for key in ("around", "amplitude", "phase") if key in entry]
+    if ("through" in entry) == bool(sines) or (sines and "amplitude" not in sines):
+        raise _wrong(", ".join(sines) or "no path", "either `through`, or `amplitude` (with around, phase)", where)
+    if not sines:
+        points = np.array(entry["through"], float)
+        if points.shape[1] != width:
+            raise _wrong(f"points of {points.shape[1]} numbers", f"{width} numbers, one a column of {of}", where)
+        return _Path(of, float(entry["period_s"]), lambda turns: _between_points(points, turns))
+    rows = {key: np.array(entry.get(key, 0.0), float) for key in ("around", "amplitude", "phase")}
+    for key, row in rows.items():
+        if row.size not in (1, width):
+            raise _wrong(f"{key} {short(entry[key])}", f"{width} numbers, one a column of {of}", where)
+    around, amplitude, phase = (np.broadcast_to(row, width) for row in rows.values())
+    return _Path(
+        of,
+        float(entry["period_s"]),
+        lambda turns: around + amplitude * np.sin(2 * np.pi * (turns[..., None] + phase)),
+    )
+
+
+def _between_points(points: np.ndarray, turns: np.ndarray) -> np.ndarray:
+    """Places [..., C] on the straight lines from point to point, and back to the first, each in the same time."""
+    along = np.mod(turns, 1.0) * len(points)
+    last = np.floor(along).astype(int) % len(points)
+    share = (along - np.floor(along))[..., None]
+    return (1.0 - share) * points[last] + share * points[(last + 1) % len(points)]
+
+
+def _held(scenario: Scenario, held_s: float, where: str) -> float:
+    longest = scenario.episode_steps * scenario.control_dt_s
+    if held_s > longest:
+        raise _wrong(f"held_s {held_s:g}", f"at most {longest:g} s, the length of an episode", where)
+    return float(held_s)
 
 
 def _apart(one: str, other: str) -> Value:
@@ -244,6 +327,9 @@ def _observation(scenario: Scenario, action: ActionMeaning, aims: list[_Aim]) ->
         size = 3 if aim.kind == "quaternion" else len(aim.columns)
         named = (aim.value,) if aim.goal is None else (aim.value, aim.goal)
         yield ObservationTerm(f"left of {aim.value}", size, aim.unit, aim.frame, named, aim.to_go)
+        if aim.path is not None:
+            pace = f"pace_{aim.path.of}"
+            yield ObservationTerm(f"speed of {aim.goal}", size, f"{aim.unit}/s", aim.frame, (pace,))
 
 
 def _command(scenario: Scenario) -> ObservationTerm:
@@ -314,12 +400,12 @@ class _Reset:
     def __call__(self, rng: np.random.Generator, count: int) -> Starts:
         start, other = rng.uniform(self._lower, self._upper, (2, count, len(self._lower)))
         there = self._seen(other) if any(aim.box is None for aim in self._aims) else {}
-        drawn = {
-            aim.goal: there[aim.value] if aim.box is None else rng.uniform(aim.box[0], aim.box[1], (count, 3))
-            for aim in self._aims
-            if aim.goal is not None
-        }
-        return Starts(start, drawn)
+        return Starts(start, {aim.drawn: self._goal(aim, rng, there, count) for aim in self._aims if aim.drawn})
+
+    def _goal(self, aim: _Aim, rng: np.random.Generator, there: Channels, count: int) -> np.ndarray:
+        if aim.path is not None:
+            return rng.uniform(0.0, 1.0, (count, 1))
+        return there[aim.value] if aim.box is None else rng.uniform(aim.box[0], aim.box[1], (count, 3))
 
     def _seen(self, qpos: np.ndarray) -> Channels:
         model = self._scenario.base_model

@@ -6,6 +6,7 @@ arrays. Beside the scenario's channels they find there
 - the goal, under the names that `Task.goal` lists;
 - what `Task.derived` computes from the others, such as a tool's position;
 - `velocity:NAME` for each channel that an observation term asks for in this form: differences of two measurements;
+- `episode:time`, seconds since the episode began, by which a goal may move;
 - the command in force, under the name of the scenario's command channel, and the last `action`.
 """
 
@@ -22,6 +23,8 @@ from rsr.scenarios.probes import Probes
 
 OBSERVATION_LIMIT = 100.0  # no observation reaches it (rad, m); for learners that want bounded spaces
 VELOCITY = "velocity:"
+TIME = "episode:time"
+HELD = "episode:held"
 
 Channels = Mapping[str, np.ndarray]
 Value = Callable[[Channels], np.ndarray]
@@ -223,6 +226,7 @@ class Task:
         figures: by which progress is reported; see `ProgressFigure`.
         states: what InfoGap compares; by default the measured positions, see `rsr.scenarios.state_columns`.
         success: channels -> bool [...]; by default all figures within their tolerance.
+        held_s: success counts only once it has lasted for so long without a break, to the end of the episode.
         failure: channels -> bool [...]; ends the episode, which then has not succeeded.
         potential: training pays its increase on top of the reward, so that the task is learnt sooner; over an episode
             that adds up to where it begins and ends.
@@ -245,6 +249,7 @@ class Task:
     figures: tuple[ProgressFigure, ...]
     states: StateColumns = NOT_STATED
     success: Value | None = None
+    held_s: float = 0.0
     failure: Value | None = None
     potential: Value | None = None
     observation: Value | None = None
@@ -289,8 +294,14 @@ class Task:
 
     def succeeded(self, channels: Channels) -> np.ndarray:
         """True [...] where the task is done."""
-        done = self.off_target(channels) < 1.0 if self.success is None else self.success(channels)
+        done = self.reached(channels)
+        if self.held_s:
+            done = done & (channels[HELD][..., 0] >= self.held_s * (1 - 1e-9))  # sums of control steps are rounded
         return done if self.failure is None else done & ~self.failure(channels)
+
+    def reached(self, channels: Channels) -> np.ndarray:
+        """True [...] where it is as it shall be, no matter for how long."""
+        return self.off_target(channels) < 1.0 if self.success is None else self.success(channels)
 
     def off_target(self, channels: Channels) -> np.ndarray:
         """The largest of the figures [...], each in units of its tolerance."""

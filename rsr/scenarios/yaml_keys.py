@@ -52,15 +52,31 @@ YAML_KEYS: dict[str, YamlKeys] = {
     ),
     "task": YamlKeys(
         frozenset(),
-        frozenset({"action", "start", "reach", "push", "balance", "smoothness", "limits", "training"}),
+        frozenset(
+            {"action", "start", "reach", "push", "balance", "track", "held_s", "smoothness", "limits", "training"}
+        ),
     ),
     "action": YamlKeys(frozenset(), frozenset({"step"})),
     "reach": YamlKeys(frozenset({"of", "within"}), frozenset({"box_lower", "box_upper", "weight", "still"})),
     "push": YamlKeys(frozenset({"of", "by", "within"}), frozenset({"box_lower", "box_upper", "weight", "still"})),
+    "track": YamlKeys(
+        frozenset({"of", "within", "period_s"}),
+        frozenset({"around", "amplitude", "phase", "through", "weight", "still"}),
+    ),
     "balance": YamlKeys(frozenset({"of", "near", "within"}), frozenset({"weight", "still"})),
     "limits": YamlKeys(
         frozenset(),
-        frozenset({"command_lower", "command_upper", "command_rate", "command_acceleration", "safe_command", "sites"}),
+        frozenset(
+            {
+                "command_lower",
+                "command_upper",
+                "command_rate",
+                "command_acceleration",
+                "safe_command",
+                "sites",
+                "brake_share",
+            }
+        ),
     ),
     "effect": YamlKeys(frozenset({"law"}), frozenset({"joints", "actuators", "arguments"})),
     "setting": YamlKeys(frozenset({"channel", "column", "otherwise"})),
@@ -166,6 +182,14 @@ _RANGE = Form(
         or (isinstance(value, list) and len(value) == 2 and all(map(_is_number, value)) and value[0] <= value[1])
     ),
 )
+
+
+def _is_path(value: Any) -> bool:
+    points = value if isinstance(value, list) and 2 <= len(value) <= _MOST_ENTRIES else []
+    widths = {len(point) if isinstance(point, list) and all(map(_is_number, point)) else 0 for point in points}
+    return len(widths) == 1 and 0 not in widths
+
+
 _PLACES = Form("a list of mappings", lambda value: isinstance(value, list) and all(map(_named, value)))
 _FORMS: dict[str, Form] = {
     **dict.fromkeys(("title", "mjcf", "gap_channel", "unit", "frame", "clock", "mode", "description", "delays"), _TEXT),
@@ -173,7 +197,8 @@ _FORMS: dict[str, Form] = {
     **dict.fromkeys(("channel", "column", "law", "statistic", "striker", "struck", "position", "orientation"), _TEXT),
     **dict.fromkeys(("nominal", "lower", "upper", "otherwise", "below_m"), _ANY_NUMBER),
     **dict.fromkeys(("control_dt_s", "window_s", "gap_horizon_s", "horizon_s", "prior_std", "display_unit"), _POSITIVE),
-    **dict.fromkeys(("noise", "bias_std", "bias_window_s"), _NOT_NEGATIVE),
+    "noise": _POSITIVE,  # errors are counted in its units
+    **dict.fromkeys(("bias_std", "bias_window_s"), _NOT_NEGATIVE),
     **dict.fromkeys(
         (
             "channels",
@@ -196,10 +221,12 @@ _FORMS: dict[str, Form] = {
     **dict.fromkeys(("speed", "timestep_s"), _POSITIVE),
     **dict.fromkeys(("start", "smoothness"), _NAMED),
     **dict.fromkeys(("of", "by"), _TEXT),
-    **dict.fromkeys(("within", "weight", "still"), _POSITIVE),
-    **dict.fromkeys(("near", "step"), _NUMBERS),
+    **dict.fromkeys(("within", "weight", "still", "held_s", "period_s"), _POSITIVE),
+    **dict.fromkeys(("near", "step", "around", "amplitude", "phase"), _NUMBERS),
+    "through": Form("two or more points, each a list of numbers", _is_path),
     "training": Form("a mapping", lambda value: isinstance(value, Mapping)),
     "delay_jitter_s": _NOT_NEGATIVE,
+    "brake_share": _number("a number above 0, at most 1", _TINY, 1.0),
     "keep_out": _PLACES,
     **dict.fromkeys(("columns", "starts", "sliding_pairs"), _TEXTS),
     **dict.fromkeys(("sets", "scales"), _PLACES),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
@@ -14,10 +15,13 @@ from hypothesis import strategies as st
 
 import rsr
 from benchmarks._two_joint_arm import two_joint_arm
+from rsr.calibration.problem.sensitivity import mjx_simulator
 from rsr.environments import World
 from rsr.errors import ScenarioError
-from rsr.realities import SafetyEnvelope
+from rsr.progress import ignore
+from rsr.realities import CollectionPlan, SafetyEnvelope, StandIn
 from rsr.scenarios import Scenario, load_scenario
+from rsr.scenarios.braking import PAST, RATE
 from rsr.scenarios.commands import command_kinds, rest_command, stated_limits
 from rsr.scenarios.kinematics import site_positions
 from rsr.scenarios.limits import MotionLimits
@@ -44,6 +48,12 @@ def tool(scenario: Scenario, joints: np.ndarray) -> np.ndarray:
 def allowed_place(place: np.ndarray) -> np.ndarray:
     inside = np.all((place >= BOX["box_lower"]) & (place <= BOX["box_upper"]), axis=1)
     return inside & ~np.all((place > POST["box_lower"]) & (place < POST["box_upper"]), axis=1)
+
+
+def trespass(place: np.ndarray) -> float:
+    out = np.maximum(np.subtract(BOX["box_lower"], place), np.subtract(place, BOX["box_upper"])).max()
+    deep = np.minimum(np.subtract(place, POST["box_lower"]), np.subtract(POST["box_upper"], place)).min()
+    return float(max(out, deep, 0.0))
 
 
 def changes_slowly(limits: MotionLimits, sent: np.ndarray, previous: np.ndarray, growth: np.ndarray) -> bool:
@@ -108,6 +118,73 @@ def test_a_torque_never_drives_a_joint_on_beyond_its_range_but_may_bring_it_back
         np.testing.assert_array_equal(found.reasons["joint_limit"], np.array(kept) == 0)
 
 
+def test_what_is_set_moving_by_torque_is_braked_before_a_limit():
+    """Torques at random, held long enough to reach every limit: neither tool nor joints ever come beyond one."""
+    scenario = limited_arm("torque")
+    with World.simulated(scenario, scenario.space.nominal, 8) as world:
+        qpos, rng = starts(scenario, np.random.default_rng(1)), np.random.default_rng(0)
+        start = world.task.reset(rng, 8)
+        world.place(np.arange(8), type(start)(qpos, start.goal))
+        travelled = np.zeros((8, 2))
+        for step in range(150):
+            if step % 10 == 0:
+                action = rng.choice([-1.0, 1.0], (8, 2))
+            before = world.states[:, :2]
+            world.step(action)
+            travelled += np.abs(world.states[:, :2] - before)
+            assert allowed_place(tool(scenario, world.states[:, :2])).all()
+        assert (travelled.sum(axis=1) > 5.0).all(), "it moves all the same"
+
+
+def test_without_the_prediction_the_same_arm_coasts_out_of_its_box():
+    scenario = limited_arm("torque")
+    with World.simulated(scenario, scenario.space.nominal, 8) as world:
+        world.limits = replace(stated_limits(scenario), brakes=None)
+        start = world.task.reset(np.random.default_rng(0), 8)
+        world.place(np.arange(8), type(start)(starts(scenario, np.random.default_rng(1)), start.goal))
+        for _ in range(30):
+            world.step(np.ones((8, 2)))
+        assert not allowed_place(tool(scenario, world.states[:, :2])).all()
+
+
+def test_a_stand_in_with_hidden_inertia_delay_and_noise_is_braked_in_time_too():
+    scenario = limited_arm("torque")
+
+    class Pushing:
+        def act(self, observation: np.ndarray) -> np.ndarray:
+            return np.tile([1.0, -1.0], (len(observation), 1))
+
+    session = StandIn(scenario, 1).collect(Pushing(), CollectionPlan("session-001", 16, seed=3), ignore)
+    for episode in session.episodes:
+        if allowed_place(tool(scenario, episode["joint_position"][:1]))[0]:
+            off = [trespass(place) for place in tool(scenario, episode["joint_position"])]
+            assert max(off) < 0.002, "the noise of the joints' sensors moves the tool by up to 2 mm"
+        assert "cut_stopping_distance" in episode.tags
+
+
+def test_an_arm_that_gravity_pulls_is_held_by_its_brake(tmp_path):
+    """A lift of 1 kg under a motor: its safe command of 0 lets it fall, its brake does not."""
+    scene = """<mujoco><option timestep="0.002"/><worldbody><body name="load"><joint name="z" type="slide" axis="0 0 1"
+      range="-1 1" limited="true"/><geom size="0.05" mass="1"/></body></worldbody>
+      <actuator><motor name="z" joint="z" ctrlrange="-40 40" ctrllimited="true"/></actuator></mujoco>"""
+    lift = Scenario.from_mjcf(
+        mujoco.MjSpec.from_string(scene),
+        dt=0.02,
+        measured={"q": rsr.joints("z", noise=0.001)},
+        command={"u": rsr.actuators("z")},
+        tune={"mass": rsr.scale("body.mass")},
+    )
+    limits = stated_limits(lift)
+    here, still = np.array([[0.2]]), np.zeros((1, 1))
+    channels = {"q": here, RATE + "q": still, PAST: np.full((1, 1), 9.81)}
+    np.testing.assert_array_equal(limits.safe(still), [[0.0]])
+    np.testing.assert_allclose(limits.safe(still, channels), [[9.81]], rtol=1e-6)
+    falling = channels | {RATE + "q": np.array([[-4.0]])}
+    low = falling | {"q": np.array([[-0.5]])}  # 4 m/s: half a metre of braking at 15 m/s2
+    holds = [limits.holds(np.full((1, 1), -10.0), each)["stopping_distance"][0] for each in (channels, falling, low)]
+    assert holds == [False, False, True]
+
+
 def test_a_speed_leads_no_farther_than_the_range(tmp_path):
     limits = stated_limits(two_joint_arm(tmp_path, "velocity", limits={"command_rate": 1e6}))
     joints = np.array([[2.49, 0.0], [2.51, 0.0]])
@@ -162,6 +239,26 @@ def test_a_gripper_that_is_no_position_is_held_by_its_own_safe_command():
     np.testing.assert_array_equal(held, [[0.7, 0.0]])
 
 
+def test_a_gripper_that_a_tendon_moves_to_a_position_is_held_there():
+    """Two fingers under one servo, as in many grippers: its setpoint is a place, and not a force to be let go."""
+    scene = """<mujoco><worldbody><body name="one"><joint name="a" type="slide" range="0 1"/><geom size="0.1"/>
+      </body><body name="other"><joint name="b" type="slide" range="0 1"/><geom size="0.1"/></body></worldbody>
+      <tendon><fixed name="grip"><joint joint="a" coef="0.5"/><joint joint="b" coef="0.5"/></fixed></tendon>
+      <actuator><position name="grip" tendon="grip" kp="80" ctrlrange="0 0.04"/></actuator></mujoco>"""
+    scenario = Scenario.from_mjcf(
+        mujoco.MjSpec.from_string(scene),
+        dt=0.02,
+        measured={"q": rsr.joints("a", "b", noise=0.001)},
+        command={"u": rsr.actuators("grip")},
+        tune={"damping": rsr.scale("body.mass", "one", "other")},
+    )
+    limits, half = stated_limits(scenario), np.array([[0.02]])
+    np.testing.assert_array_equal(limits.safe(half), half)
+    joints = {"q": np.full((1, 2), 0.02)}
+    found = SafetyEnvelope(limits).limit(np.array([[0.04]]), half, half, DT_S, joints)
+    np.testing.assert_allclose(found.sent, half + 35.0 * DT_S**2)
+
+
 @pytest.mark.parametrize(
     ("section", "message"),
     [
@@ -170,6 +267,7 @@ def test_a_gripper_that_is_no_position_is_held_by_its_own_safe_command():
         ({"command_upper": {"elbow": "low"}}, "command_upper: got 'low'; expected a number, or one for each of some"),
         ({"command_upper": 3.0}, "command_upper of elbow: got 3; expected a number in -2 to 2, as the model has it"),
         ({"command_lower": {"elbow": -2.5}}, "command_lower of elbow: got -2.5; expected a number in -2 to 2"),
+        ({"brake_share": 1.5}, "limits: got brake_share 1.5; expected a number above 0, at most 1"),
         ({"command_rate": 0.0}, "command_rate of shoulder: got 0; expected a number above 0"),
         ({"safe_command": {"elbow": 5.0}}, "safe_command of elbow: got 5; expected a number in -2 to 2"),
         ({"sites": {"tol": {}}}, "site 'tol': got site 'tol'; expected one of tool"),
@@ -195,6 +293,11 @@ def test_a_wrong_section_is_refused(tmp_path, section, message):
 def test_limits_need_a_command(tmp_path):
     with pytest.raises(ScenarioError, match="got limits, and nothing that is commanded; expected `command`"):
         two_joint_arm(tmp_path, command=None, limits={"command_rate": 3.0})
+
+
+def test_a_scenario_with_limits_is_tuned_through_mjx_too(tmp_path):
+    scenario = two_joint_arm(tmp_path, limits={"command_rate": 3.0, "sites": {"tool": {"inside": BOX}}})
+    assert mjx_simulator(scenario) is mjx_simulator(scenario), "simulators are kept by scenario, which is hashed"
 
 
 def test_limits_and_what_hides_survive_saving(tmp_path):

@@ -97,7 +97,8 @@ def torque(session: Session) -> np.ndarray:
 def test_a_session_like_any_other(tmp_path):
     session, robot = record(tmp_path, Turning())
     check_session(session, arm(tmp_path / "arm").channels)
-    np.testing.assert_array_equal(torque(session)[:-1], robot.sent[:-1])
+    np.testing.assert_array_equal(torque(session)[:-1], robot.sent[: len(torque(session)) - 1])
+    assert len(robot.sent) > len(torque(session)), "it is braked before that"
     np.testing.assert_allclose(torque(session)[:AT], [[0.08, 0.04]] * AT)
     assert robot.sent[-1] == SAFE, "and at its end it is left under its safe command"
     assert not robot.is_connected
@@ -246,6 +247,17 @@ def test_words_for_a_person_come_from_the_start(tmp_path):
         f"bring it to rest at joint position shoulder = {shoulder:.3f} rad, elbow = {elbow:.3f} rad. "
         f"The goal is target position x = {x:.3f} m, y = {y:.3f} m."
     )
+
+
+def test_words_for_a_person_leave_out_what_sensors_read(tmp_path):
+    channels = yaml.safe_load((arm(tmp_path / "plain").file or tmp_path).read_text())["channels"]
+    reads = {"columns": ["shoulder"], "unit": "N m", "frame": "joint", "reads": {"sensor": ["effort"]}, "noise": 0.1}
+    sensor = '<sensor><jointactuatorfrc name="effort" joint="shoulder"/></sensor>'
+    scenario = two_joint_arm(tmp_path / "arm", channels=channels | {"effort": reads}, adds={"mjcf": sensor})
+    start = task_of(scenario).reset(np.random.default_rng(0), 1)
+    words = instruction(scenario, task_of(scenario), start)
+    assert words.startswith("bring it to rest at joint position shoulder = ")
+    assert "effort" not in words
 
 
 def test_limits_of_task_and_file_are_not_both_stated(tmp_path):

@@ -50,12 +50,12 @@ IN_TASK = {
     "asks for an unknown channel": (
         ('each["q_goal"] - each["q"])', 'each["q_goal"] - each["p"])'),
         "task of own_arm, observation term to go: task.py, line 19: got channel 'p'; expected one of q, q_goal, q_set, "
-        "action. Correct the name there; `velocity:NAME` is there where an observation term lists it.",
+        "episode:time, action. Correct the name there; `velocity:NAME` is there where an observation term lists it.",
     ),
     "lists an unknown channel": (
         ('"joint", ("q",)),', '"joint", ("p",)),'),
-        "task of own_arm, observation term joints: got 'p'; expected one of q, q_goal, q_set, action. Name channels, "
-        "what `derived` computes, or `velocity:` and a measured channel.",
+        "task of own_arm, observation term joints: got 'p'; expected one of q, q_goal, q_set, episode:time, action. "
+        "Name channels, what `derived` computes, or `velocity:` and a measured channel.",
     ),
     "has a goal that is no channel": (
         ('goal=("q_goal",)', 'goal=("p_goal",)'),
@@ -80,6 +80,27 @@ IN_TASK = {
     "starts fewer joints": (
         (START, "Starts(np.zeros((count, 2))"),
         "task of own_arm, reset: got qpos of shape [8, 2]; expected [8, 3] for 8 episodes. One row an episode.",
+    ),
+    "has failed before it begins": (
+        ("reset=reset,", 'reset=reset,\n    failure=lambda channels: channels["q"][..., 0] < 3.0,'),
+        "task of own_arm, failure: got a task that has failed at every start; expected starts from which it can be "
+        "done. Widen its bounds, or begin within them.",
+    ),
+    "sets what its training does not have": (
+        ("reset=reset,", 'reset=reset,\n    training={"ppo": {"steps": 100}},'),
+        "task of own_arm, training, ppo: got 'steps'; expected one of train_steps, copies, rollout_steps, batch_size, "
+        "epochs, learning_rate, gamma, gae_lambda, exploration_std, continued_std, hidden, checkpoint_rollouts, "
+        "checks, further_steps. Correct `training` of the task.",
+    ),
+    "sets its training without an algorithm": (
+        ("reset=reset,", 'reset=reset,\n    training={"train_steps": 100},'),
+        "task of own_arm, training: got train_steps: 100; expected settings of ppo or sac, such as `ppo: {train_steps: "
+        "600000}`. Correct `training` of the task.",
+    ),
+    "sets its training to no number": (
+        ("reset=reset,", 'reset=reset,\n    training={"ppo": {"train_steps": "100k"}},'),
+        "task of own_arm, training, ppo: got train_steps: '100k'; expected a whole number from 0. Correct `training` "
+        "of the task.",
     ),
 }
 JOINTS = "reads: {joints: [base, shoulder, elbow]}"
@@ -115,6 +136,32 @@ IN_YAML = {
         "scenario.yaml, channel q: got joint 'sholder'; expected one of base, shoulder, elbow. Correct the name in the "
         "scenario's YAML file or add it to the MJCF.",
     ),
+    "no noise at all": (
+        ("noise: 0.002", "noise: 0"),
+        "scenario.yaml, channel q: got noise 0; expected a number above 0 (YAML reads 1e-3 as a word: write 0.001 or "
+        "1.0e-3). Correct the scenario's YAML file; docs/scenarios.md explains every key.",
+    ),
+    "a model that is a file of Python": (
+        ("mjcf: arm.xml", "mjcf: arm.py"),
+        "scenario.yaml, mjcf: arm.py: got a file of Python; expected a function in it. Write `mjcf: arm.py:FUNCTION` "
+        "in the scenario's YAML file.",
+    ),
+    "starts that the limits hold": (
+        (
+            "title:",
+            "adds: {lower: '<site name=\"tip\"/>'}\nlimits: {sites: {tip: {inside: {box_lower: [2, 2, 2], "
+            "box_upper: [3, 3, 3]}}}}\ntitle:",
+        ),
+        "task of own_arm, limits: got limits that hold the robot at every start: a site of the robot would have left "
+        "its box, or entered one that it keeps out of; expected starts within the limits. Widen them, or begin within "
+        "them.",
+    ),
+    "a mistake in what it adds": (
+        ("title:", "adds: {lower: '<sight name=\"tip\"/>'}\ntitle:"),
+        "scenario.yaml, mjcf: arm.xml with `adds`: got XML Error: Schema violation: unrecognized element Element "
+        "'sight', line 16; expected an MJCF that MuJoCo compiles, with all its files in the scenario's folder. Correct "
+        "`adds`, or the MJCF.",
+    ),
 }
 
 
@@ -139,6 +186,32 @@ def test_a_task_that(tmp_path, case):
 def test_the_yaml_file_with(tmp_path, case):
     edit, expected = IN_YAML[case]
     assert refusal(tmp_path, "scenario.yaml", *edit) == expected
+
+
+def test_a_model_without_actuators(tmp_path):
+    motors = MJCF[MJCF.index("  <actuator>") : MJCF.index("</mujoco>")]
+    assert refusal(tmp_path, "arm.xml", motors, "") == (
+        "scenario.yaml: got command 'q_set', and a model without actuators; expected an actuator for each of its "
+        "columns. Add them to the MJCF, or in "
+        '`adds`: mjcf: <actuator><position name="a" joint="a" kp="10"/></actuator>.'
+    )
+
+
+def test_a_sensor_that_the_calibration_cannot_use_is_named_before_anything_is_trained(tmp_path):
+    path = write_own_arm(tmp_path)
+    force = '<sensor><force name="wrist" site="tip"/></sensor>'
+    adds = f"adds: {{lower: '<site name=\"tip\"/>', mjcf: '{force}'}}\ntitle:"
+    text = path.read_text().replace("title:", adds, 1)
+    channel = "\n  f: {columns: [x, y, z], unit: N, frame: body, reads: {sensor: [wrist]}, noise: 0.1}\nparameters:"
+    path.write_text(text.replace("\nparameters:", channel))
+    with pytest.raises(ScenarioError) as raised:
+        check_beginning(LoopConfig(scenario=str(path)))
+    assert str(raised.value) == (
+        "scenario own_arm, simulator mjx, with which `tune` would calibrate: got sensor 'wrist' of type force; "
+        "expected features that MuJoCo MJX simulates and differentiates. Write `tune: {method: cmaes}`, which needs no "
+        "derivatives, into a params.yaml in the campaign's folder and run `rsr init` there; or change the MJCF."
+    )
+    check_beginning(LoopConfig(scenario=str(path), tune=TuneConfig(method="cmaes")))
 
 
 def test_a_mesh_that_is_missing(tmp_path):

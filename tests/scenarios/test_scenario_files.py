@@ -87,7 +87,10 @@ def test_what_is_left_out_has_a_default(tmp_path):
             "gap_channel: got channel 'puck'; expected one of puck_position, puck_orientation",
         ),
         (puts("command", "torque"), "command: got channel 'torque'; expected one of puck_position"),
-        (puts("command", "puck_position"), "got 3 columns (x, y, z); expected 0, one an actuator of the MJCF"),
+        (
+            puts("command", "puck_position"),
+            "got command 'puck_position', and a model without actuators; expected an actuator for each",
+        ),
         (puts("control_dt_s", 0.011), "got control_dt_s 0.011 with a time step of 0.0025 s in the MJCF"),
         (
             puts("parameters.mass.delays", "command"),

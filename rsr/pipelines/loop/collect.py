@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
-from rsr.config import LoopConfig, RealityConfig
+from rsr.calibration.problem.sensitivity import mjx_simulator
+from rsr.config import LoopConfig, RealityConfig, TuneConfig
 from rsr.environments.task_trial import tried_task
-from rsr.errors import ConfigError
+from rsr.errors import ConfigError, ScenarioError
 from rsr.files import sha256
 from rsr.learned.clash import strikes_of
 from rsr.pipelines.lab.approval import require_approval
 from rsr.policies import Policy
+from rsr.policies.training import settings_from_scratch
 from rsr.progress import Advance
 from rsr.randomness import derive_seed, generator
 from rsr.realities import CollectionPlan, Inbox, Reality, StandIn
@@ -226,8 +229,27 @@ def check_beginning(config: LoopConfig) -> Scenario:
         check_method(scenario, config.tune.method, config.tune.sensitivity)
         if not has_task(scenario):
             check_moved_by_lab(config)
-            return scenario
-        tried_task(scenario)
-        if on_stand_in:
-            StandIn(scenario, config.reality.seed)
+        else:
+            tried_task(scenario)
+            settings_from_scratch(config.start.algorithm, scenario)
+            if on_stand_in:
+                StandIn(scenario, config.reality.seed)
+        _check_tuning(scenario, config.tune)
     return scenario
+
+
+def _check_tuning(scenario: Scenario, config: TuneConfig) -> None:
+    """Refuse a scenario that MJX cannot simulate where the calibration asks for its derivatives."""
+    if config.method not in ("mjx", "adam") or config.sensitivity != "mjx":
+        return
+    try:
+        with warnings.catch_warnings(action="ignore"):  # MJX's own, of meshes with large faces
+            mjx_simulator(scenario)
+    except ScenarioError as error:
+        raise ScenarioError(
+            got=error.got,
+            expected=error.expected,
+            where=f"{error.where}, with which `tune` would calibrate",
+            next_step="Write `tune: {method: cmaes}`, which needs no derivatives, into a params.yaml in the "
+            "campaign's folder and run `rsr init` there; or change the MJCF.",
+        ) from error

@@ -76,9 +76,13 @@ class ArmLimits:
         """True [B] where the block has left the part of the workspace in which it may be pushed."""
         return _from_centre(channels["block_position"]) > self.roam_m
 
-    def safe(self, previous: np.ndarray) -> np.ndarray:
+    def safe(self, previous: np.ndarray, channels: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
         """Setpoints that hold the arm: those in force."""
         return previous
+
+    @property
+    def rates(self) -> tuple[str, ...]:
+        return ()
 
     def stated(self) -> dict[str, float]:
         """The limits for a session's card."""
