@@ -14,7 +14,7 @@ import numpy as np
 
 from rsr.errors import chosen
 from rsr.scenarios.bindings import Binding, refresh_constants
-from rsr.scenarios.collision import CollisionPair
+from rsr.scenarios.collision import CollisionPair, SceneCollision
 from rsr.scenarios.effects import Effects, Setting
 from rsr.scenarios.metrics import Evaluation
 from rsr.scenarios.observed import Observed, RecordedVelocity
@@ -50,7 +50,7 @@ class Scenario:
         sensor_delays: (channel, index of the parameter that is its delay in s); see `rsr.scenarios.sensors`.
         structure: options of the MJCF that are to be compared, with their values; see `structure`.
         bias_window_s: beginning of an episode that its sensors' biases are estimated from; what follows is judged.
-        collision: the pair of geoms whose impacts a surrogate may compute.
+        collision: the geoms whose impacts a learnt model may compute.
         source: what the model was compiled from where that was no file; `mjcf` is then but a name.
         limits: of motion, as far as the YAML file states them.
         file: the YAML file that it was loaded from; None where it was made in Python.
@@ -82,7 +82,7 @@ class Scenario:
     sensor_delays: tuple[tuple[str, int], ...] = ()
     bias_window_s: float = 2.0
     structure: tuple[tuple[str, tuple[str | int | float, ...]], ...] = ()
-    collision: CollisionPair | None = None
+    collision: CollisionPair | SceneCollision | None = None
     source: mujoco.MjSpec | None = None
     limits: StatedLimits | None = None
     file: Path | None = None

@@ -9,6 +9,8 @@ from pathlib import Path
 from rsr.calibration import Calibration, Calibrator, Prior
 from rsr.config import ClashConfig, LoopConfig
 from rsr.learned.clash import Surrogate, load_adapted, load_surrogate, strikes_of
+from rsr.learned.clash.scene_adaptation import load_scene
+from rsr.learned.clash.scene_simulator import HybridScene
 from rsr.learned.clash.simulator import HybridSimulator, check_same_block
 from rsr.pipelines.clash.base import learn, simulate
 from rsr.pipelines.clash.calibration import adapt_to
@@ -17,6 +19,7 @@ from rsr.progress import Advance, part_of
 from rsr.randomness import derive_seed
 from rsr.scenarios import Scenario
 from rsr.scenarios.built_in.strike import struck_shape
+from rsr.scenarios.collision import SceneCollision
 from rsr.sessions import Session
 from rsr.simulators import Simulator
 
@@ -29,7 +32,9 @@ def clash_calibrator(config: LoopConfig, folders: MethodFolders) -> Calibrator:
 
 
 def clash_simulator(scenario: Scenario, folder: Path) -> AbstractContextManager[Simulator]:
-    """Make MuJoCo with the adapted surrogate of a calibration's folder."""
+    """Make MuJoCo with the adapted surrogate, or the adapted scene, of a calibration's folder."""
+    if isinstance(scenario.collision, SceneCollision):
+        return HybridScene(scenario, load_scene(folder))
     return HybridSimulator(scenario, load_adapted(folder), threads=2)
 
 
