@@ -8,5 +8,6 @@ stand_ins    patch and flexible as realities that record strikes; equal seeds, e
 disturbed    what goes wrong in recordings: normals and points that err, glitches
 
 Their ranges were written down before any method was judged on them, from what the parts are, and none was changed
-afterwards. Seeds of `DEVELOPMENT` may be looked at while methods are written, those of `JUDGED` only by `clash.py`.
+afterwards; those of `contacts` were corrected once on its development seeds, since bodies sank into one another. Seeds
+of `DEVELOPMENT` may be looked at while methods are written, those of `JUDGED` only by `clash.py`.
 """

@@ -22,7 +22,7 @@ _TEMPER = 0.25
 
 def surrogate_base(surrogate: Surrogate, params: np.ndarray) -> BaseModel:
     """Make a base model of a surrogate with parameters [4]."""
-    return lambda strikes: surrogate.predict(strikes, params)[0]
+    return surrogate.at(params)
 
 
 def everywhere(strikes: Strikes) -> np.ndarray:

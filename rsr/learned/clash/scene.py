@@ -15,8 +15,9 @@ import numpy as np
 from mujoco import rollout as mujoco_rollout
 from scipy.spatial import ConvexHull
 
-from rsr.errors import CalibrationError, ScenarioError
+from rsr.errors import ScenarioError
 from rsr.learned.clash.residual import Patch
+from rsr.learned.clash.scene_geometry import collides, geoms_of, points_of
 from rsr.rotations import rotated
 from rsr.scenarios import Scenario
 from rsr.scenarios.built_in.strike import Shape, Strikes
@@ -32,7 +33,6 @@ _TOUCH_M, _FAR_M, _ERR_M = 1e-5, 0.02, 0.003
 _PROBE_S, _SLOWEST_M_S, _TURNS = 1e-5, 0.005, 30
 _NEAR_M, _SINKS_M = 0.002, 0.0004
 _AXES = {"xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}
-_ROUND_POINTS = 24
 _DATA = (
     mujoco.mjtConDataField.mjCONDATA_FOUND,
     mujoco.mjtConDataField.mjCONDATA_FORCE,
@@ -89,7 +89,7 @@ class ContactScene:
         self.strikers = [model.geom(name).id for name in self.declared.striker]
         self.striker = int(model.geom_bodyid[self.strikers[0]])
         self.struck = int(model.geom_bodyid[model.geom(self.declared.struck).id])
-        self._touching = [geom for geom in _geoms_of(model, self.struck) if _collides(model, geom)]
+        self._touching = [geom for geom in geoms_of(model, self.struck) if collides(model, geom)]
         self.free = int(model.body_jntadr[self.struck])
         held = int(model.body_jntadr[self.striker])
         self.strikes_freely = held >= 0 and model.jnt_type[held] == mujoco.mjtJoint.mjJNT_FREE
@@ -104,7 +104,7 @@ class ContactScene:
     def shape(self) -> Shape:
         """The struck body as seen across the plane, about its centre of mass, with its own inertia."""
         model, data = self.model, self._at(self.model.qpos0)
-        points = np.concatenate([_points(model, data, geom) for geom in self._touching])
+        points = np.concatenate([points_of(model, data, geom) for geom in self._touching])
         flat = (points - data.xipos[self.struck]) @ self.axes[:2].T
         outline = flat[ConvexHull(flat).vertices]
         mass_kg = float(model.body_mass[self.struck])
@@ -440,45 +440,3 @@ def _instrumented(scenario: Scenario, declared: SceneCollision) -> tuple[mujoco.
 def _columns(model: mujoco.MjModel, names: list[str]) -> np.ndarray:
     sensors = [model.sensor(name) for name in names]
     return np.concatenate([np.arange(each.adr[0], each.adr[0] + each.dim[0]) for each in sensors])
-
-
-def _geoms_of(model: mujoco.MjModel, body: int) -> range:
-    return range(model.body_geomadr[body], model.body_geomadr[body] + model.body_geomnum[body])
-
-
-def _collides(model: mujoco.MjModel, geom: int) -> bool:
-    paired = geom in model.pair_geom1 or geom in model.pair_geom2
-    return bool(model.geom_contype[geom] or model.geom_conaffinity[geom] or paired)
-
-
-def _points(model: mujoco.MjModel, data: mujoco.MjData, geom: int) -> np.ndarray:
-    """Points [N, 3] on the surface of a geom in the world, whose hull is the geom's."""
-    kinds, kind, size = mujoco.mjtGeom, int(model.geom_type[geom]), model.geom_size[geom]
-    if kind == kinds.mjGEOM_BOX:
-        local = np.array(np.meshgrid(*[(-1, 1)] * 3)).reshape(3, -1).T * size
-    elif kind == kinds.mjGEOM_MESH:
-        mesh = model.geom_dataid[geom]
-        first = model.mesh_vertadr[mesh]
-        local = model.mesh_vert[first : first + model.mesh_vertnum[mesh]]
-    elif kind == kinds.mjGEOM_CYLINDER:
-        ring = _ring(2) * [size[0], size[0], 0]
-        local = np.concatenate([ring + np.array([0, 0, end]) for end in (-size[1], size[1])])
-    elif kind in map(int, (kinds.mjGEOM_SPHERE, kinds.mjGEOM_ELLIPSOID, kinds.mjGEOM_CAPSULE)):
-        radii = size if kind == kinds.mjGEOM_ELLIPSOID else np.full(3, size[0])
-        ball = np.concatenate([_ring(axis) for axis in range(3)]) * radii
-        ends = (-size[1], size[1]) if kind == kinds.mjGEOM_CAPSULE else (0.0,)
-        local = np.concatenate([ball + np.array([0, 0, end]) for end in ends])
-    else:
-        raise CalibrationError(
-            got=f"geom '{model.geom(geom).name}', a plane or a height field, on the struck body",
-            expected="boxes, meshes, cylinders, capsules, spheres or ellipsoids",
-            where="collision, struck",
-            next_step="Model the struck body as one of these; a plane may be the striker.",
-        )
-    return local @ data.geom_xmat[geom].reshape(3, 3).T + data.geom_xpos[geom]
-
-
-def _ring(axis: int) -> np.ndarray:
-    """Points [N, 3] of the unit circle across an axis."""
-    angle = 2 * np.pi * np.arange(_ROUND_POINTS) / _ROUND_POINTS
-    return np.insert(np.stack([np.cos(angle), np.sin(angle)], axis=1), axis, 0.0, axis=1)
