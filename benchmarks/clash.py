@@ -35,8 +35,15 @@ Against an expert's MuJoCo (`--parts speed`, see `_strike_simulators.py`), in CP
     speedup_single_over_expert     a two-step loop, the faster of 2 and 4 ms beside 0.25 ms, over the hybrid
     speedup_population_over_expert the same, 60 strikes
 
-`--parts` takes some of methods, control, plans, speed and kinds; what was not measured is -1. No part measures
-`contact_kinds_error_ratio` (flat strikers, walls, corners): the product refuses or does not know such contacts.
+On contacts that no round nose makes (`--parts contacts`, see `_strike_contacts.py`; flat, corner, wall, free):
+
+    contact_kinds_error_ratio      mean velocity error of the adapted scene over that of MuJoCo fitted by CMA-ES, both
+                                   with the right geometry, from ten impacts; contact_error_ratio_<kind>
+    contact_kinds_rms_ratio        the same of root mean squares, which a few impacts that strike twice decide
+    contact_error_<arm>_<kind>     m/s: adapted, mujoco_cmaes, fitted (without the residual), nominal
+    contact_coverage_<kind>        share of components in their 90 % intervals
+
+`--parts` takes some of methods, control, plans, speed, kinds and contacts; what was not measured is -1.
 
 With `--keep FOLDER`, where surrogates and figures of each stand-in are kept, an interrupted run goes on where it was.
 All stand-ins are simulated. MuJoCo's level on them is a calibration (their ranges were frozen when MuJoCo with a grid
@@ -54,6 +61,8 @@ from pathlib import Path
 
 import numpy as np
 from _common import Figure, kept, run
+from _strike_contacts import KEYS as CONTACT_KEYS
+from _strike_contacts import contact_figures
 from _strike_kinds import KEYS as KIND_KEYS
 from _strike_kinds import kind_rows, kinds_summary
 from _strike_planning import planned_on, planning_summary, speed_figures
@@ -92,9 +101,9 @@ from rsr.scenarios.built_in.strike import SHAPES, RecordedStrikes, Shape, load_s
 
 FITTED, RESERVED, JUDGED = 10, 50, 100
 TARGETS = 3
-PARTS = ("methods", "control", "plans", "speed", "kinds")
+PARTS = ("methods", "control", "plans", "speed", "kinds", "contacts")
 NOT_MEASURED: dict[str, Figure] = dict.fromkeys(
-    (*KIND_KEYS, *SPEED_KEYS, "contact_kinds_error_ratio", "planning_ratio_worst_shape"), -1
+    (*KIND_KEYS, *SPEED_KEYS, *CONTACT_KEYS, "planning_ratio_worst_shape"), -1
 )
 
 
@@ -110,6 +119,8 @@ def measure(quick: bool, pairs: int, stand_ins: int, targets: int, parts: str, k
     """Go through the shapes; `quick`: one shape, two tuning stand-ins, a tenth of the training."""
     wanted = chosen_parts(parts)
     shapes, targets = (SHAPES[:1], 1) if quick else (SHAPES, targets)
+    if wanted == ("contacts",):  # no surrogate is asked for
+        shapes = ()
     pairs, seeds = (3000, TUNING_SEEDS[:2]) if quick else (pairs, JUDGING_SEEDS[:stand_ins])
     figures: dict[str, Figure] = {}
     kinds: list[dict[str, Figure]] = []
@@ -144,6 +155,9 @@ def measure(quick: bool, pairs: int, stand_ins: int, targets: int, parts: str, k
             float(figures[f"plan_position_ratio_{name}{arm}"]) for name in shapes for arm in ("", "_our_sliding")
         )
     figures |= kinds_summary(kinds, shapes) if kinds else {}
+    if "contacts" in wanted:
+        with bar("contacts") as advance:
+            figures |= contact_figures(quick, stand_ins, keep, advance)
     return NOT_MEASURED | figures | {"stand_ins": len(seeds), "pairs": pairs}
 
 

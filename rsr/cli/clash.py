@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import arg
 
 from rsr import progress
 from rsr.cli.command import group, hint, say, show
-from rsr.cli.options import Count, Folder, Name, OptionalCount, OptionalFile
+from rsr.cli.options import Count, Folder, Name, OptionalCount, OptionalFile, OptionalFolder, OptionalName
 from rsr.errors import ConfigError
+
+if TYPE_CHECKING:
+    from rsr.learned.clash import Comparison
+    from rsr.scenarios.built_in.strike import Shape
 
 
 def data(
@@ -59,38 +64,97 @@ def train(data: Folder, out: Folder, steps: Count = 8_000, seed: Count = 0) -> i
     return 0
 
 
-def adapt(surrogate: Folder, strikes: Annotated[Path, arg(metavar="FILE")], out: Folder, seed: Count = 0) -> int:
-    """Adapt a surrogate to recorded strikes, and show what it predicts of others before and after.
+def adapt(
+    strikes: Annotated[Path, arg(metavar="FILE")],
+    out: Folder,
+    surrogate: OptionalFolder = None,
+    scenario: OptionalName = None,
+    seed: Count = 0,
+) -> int:
+    """Adapt a surrogate, or a scene of your own, to recorded strikes; show what it predicts of others before and after.
 
     Args:
-        surrogate: folder of `rsr clash train`.
-        strikes: table, .csv or .parquet: pre_vx, pre_vy, point_x, point_y, normal_x, normal_y, post_vx, post_vy,
-            post_wz, and if known rest_x, rest_y, rest_yaw; in the struck block's frame at the impact, SI units.
+        strikes: table, .csv or .parquet, SI units. For a surrogate: pre_vx, pre_vy, point_x, point_y, normal_x,
+            normal_y, post_vx, post_vy, post_wz, and if known rest_x, rest_y, rest_yaw; in the struck block's frame.
+            For a scene: poses and velocities before, and the velocity after; docs/clash.md lists the columns.
         out: folder for the adapted model, its picture and its figures.
+        surrogate: folder of `rsr clash train`: a round nose that strikes a prism.
+        scenario: in place of a surrogate, a scenario whose collision has the base `scene`: any other impact in a plane.
         seed: of everything random.
     """
-    from rsr.files import write_bytes
+    if (surrogate is None) == (scenario is None):
+        raise ConfigError(
+            got="neither --surrogate nor --scenario" if surrogate is None else "--surrogate and --scenario",
+            expected="one of them",
+            where="rsr clash adapt",
+            next_step="Give --surrogate for a round nose on a prism, --scenario for any other impact in a plane.",
+        )
+    return (
+        _adapt_surrogate(surrogate, strikes, out, seed)
+        if surrogate
+        else _adapt_scene(str(scenario), strikes, out, seed)
+    )
+
+
+def _adapt_surrogate(surrogate: Path, strikes: Path, out: Path, seed: int) -> int:
     from rsr.learned.clash import adapt as fit
-    from rsr.learned.clash import compare, learning_curve, load_surrogate, read_strikes, save_adapted, write_comparison
-    from rsr.reports.strikes import comparison_table, strike_picture
+    from rsr.learned.clash import compare, learning_curve, load_surrogate, read_strikes, save_adapted
 
     base = load_surrogate(surrogate)
     recorded = read_strikes(strikes, base.shape)
     with progress.bar("adaptation") as advance:
         compared = compare(base, recorded, seed=seed, advance=advance)
     model = fit(base, recorded, seed)
-    curve = learning_curve(base, recorded, seed=seed)
     save_adapted(out, model)
-    write_comparison(out / "comparison.json", compared, curve)
-    write_bytes(out / "adaptation.png", strike_picture(base.shape, compared, curve))
-    show(comparison_table(compared))
+    _show_adapted(out, base.shape, compared, learning_curve(base, recorded, seed=seed))
     say(f"{out}: adapted to {len(recorded) - len(model.rejected)} strikes, {compared.how}")
     if outside := int((~base.knows(recorded.strikes)).sum()):
         hint(f"{outside} strikes lie outside the speeds, angles and faces that the surrogate was trained on: law alone")
-    if model.rejected:
-        rows = ", ".join(str(row + 1) for row in model.rejected)
-        hint(f"left out as glitches: rows {rows} of {strikes}; the other strikes contradict them")
+    _name_glitches(strikes, model.rejected)
     return 0
+
+
+def _adapt_scene(scenario: str, strikes: Path, out: Path, seed: int) -> int:
+    from rsr.calibration import save_calibration
+    from rsr.learned.clash.scene import ContactScene
+    from rsr.learned.clash.scene_adaptation import adapt_scene, compare_scene, save_scene, scene_curve
+    from rsr.learned.clash.scene_tables import read_scene_strikes
+    from rsr.pipelines.clash.scene import scene_calibration
+    from rsr.scenarios import load_scenario
+
+    scene = ContactScene(load_scenario(scenario))
+    recorded = read_scene_strikes(strikes, scene)
+    with progress.bar("adaptation") as advance:
+        compared = compare_scene(scene, recorded, seed=seed, advance=advance)
+    model = adapt_scene(scene, recorded, seed)
+    save_calibration(scene_calibration(model, compared), out)
+    save_scene(out, model)
+    _show_adapted(out, scene.shape, compared, scene_curve(scene, recorded, seed=seed))
+    say(f"{out}: adapted to {len(recorded) - len(model.rejected)} impacts, {compared.how}")
+    if recorded.dropped:
+        hint(f"left out, since in these the two do not meet: {_rows(recorded.dropped)} of {strikes}")
+    kept = sorted(set(range(len(recorded) + len(recorded.dropped))) - set(recorded.dropped))
+    _name_glitches(strikes, tuple(kept[row] for row in model.rejected))
+    return 0
+
+
+def _show_adapted(out: Path, shape: Shape, compared: Comparison, curve: Mapping[int, float]) -> None:
+    from rsr.files import write_bytes
+    from rsr.learned.clash import write_comparison
+    from rsr.reports.strikes import comparison_table, strike_picture
+
+    write_comparison(out / "comparison.json", compared, curve)
+    write_bytes(out / "adaptation.png", strike_picture(shape, compared, curve))
+    show(comparison_table(compared))
+
+
+def _name_glitches(strikes: Path, rejected: tuple[int, ...]) -> None:
+    if rejected:
+        hint(f"left out as glitches: {_rows(rejected)} of {strikes}; the other strikes contradict them")
+
+
+def _rows(rows: tuple[int, ...]) -> str:
+    return "rows " + ", ".join(str(row + 1) for row in rows)
 
 
 def push(

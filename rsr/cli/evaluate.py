@@ -99,6 +99,7 @@ def _figures_of(
     """
     from rsr.pipelines.methods import simulator_of
     from rsr.scenarios import structured
+    from rsr.scenarios.collision import CollisionPair
 
     figures = {}
     with simulator_of(scenario, None, None) as plain:
@@ -109,7 +110,8 @@ def _figures_of(
         with simulator_of(own, calibration.method, folder) as simulator:
             params = scenario.space.vector(values)
             figures["calibration"] = _judged(own, session, params, chosen, start, simulator)
-    if calibration is not None and folder is not None and calibration.method == "clash":
+    by_clash = calibration is not None and calibration.method == "clash"
+    if by_clash and folder is not None and isinstance(scenario.collision, CollisionPair):
         for name, more in _strikes(scenario, session, folder, chosen).items():
             figures[name] |= more
     return figures

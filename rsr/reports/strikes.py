@@ -21,7 +21,8 @@ from rsr.scenarios.built_in.strike import Shape
 _WORDS = {
     "before": "before: nominal parameters",
     "law": "law of rigid impact alone",
-    "adapted": "adapted (surrogate and law)",
+    "adapted": "adapted",
+    "scene": "fitted scene",
 }
 
 

@@ -13,6 +13,7 @@ import yaml
 from rsr.files import write_bytes, write_text
 from rsr.outside import read_yaml
 from rsr.scenarios.bindings import Binding, element_name, free_joint_name
+from rsr.scenarios.collision import CollisionPair, SceneCollision
 from rsr.scenarios.mjcf import write_mjcf
 from rsr.scenarios.observed import Observed, RecordedVelocity
 from rsr.scenarios.parameters import Parameter
@@ -56,7 +57,7 @@ def document_of(scenario: Scenario, mjcf: str) -> dict[str, Any]:
         "parameters": {each.name: _parameter(scenario, index, each) for index, each in enumerate(scenario.space)},
         "per_episode": {each.name: _per_episode(scenario, i, each) for i, each in enumerate(scenario.per_episode)},
         "evaluation": _evaluation(scenario),
-        "collision": scenario.collision and _given(asdict(scenario.collision)),
+        "collision": scenario.collision and _collision(scenario.collision),
         "effects": scenario.effects and dict(scenario.effects.document),
         **_carried_over(scenario),
     }
@@ -170,9 +171,14 @@ def _evaluation(scenario: Scenario) -> dict[str, Any]:
     )
 
 
+def _collision(declared: CollisionPair | SceneCollision) -> dict[str, Any]:
+    entry = _given(asdict(declared))
+    return entry | ({"striker": list(declared.striker)} if isinstance(declared, SceneCollision) else {})
+
+
 def _copy_shape(scenario: Scenario, folder: Path) -> None:
     """The struck block of a collision may be described by a file beside the scenario's."""
-    shape = scenario.collision.shape if scenario.collision else None
+    shape = scenario.collision.shape if isinstance(scenario.collision, CollisionPair) else None
     if shape and (scenario.folder / shape).is_file():
         write_bytes(folder / shape, (scenario.folder / shape).read_bytes())
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from rsr.errors import chosen
 from rsr.scenarios.bindings import Binding, refresh_constants
-from rsr.scenarios.collision import CollisionPair
+from rsr.scenarios.collision import CollisionPair, SceneCollision
 from rsr.scenarios.command_laws import CommandLaw, reach_steps
 from rsr.scenarios.effects import Effects, Setting
 from rsr.scenarios.metrics import Evaluation
@@ -53,7 +53,7 @@ class Scenario:
         sensor_scales: gains and biases of channels that are parameters.
         structure: options of the MJCF that are to be compared, with their values; see `structure`.
         bias_window_s: beginning of an episode that its sensors' biases are estimated from; what follows is judged.
-        collision: the pair of geoms whose impacts a surrogate may compute.
+        collision: the geoms whose impacts a learnt model may compute.
         source: what the model was compiled from where that was no file; `mjcf` is then but a name.
         limits: of motion, as far as the YAML file states them.
         file: the YAML file that it was loaded from; None where it was made in Python.
@@ -86,7 +86,7 @@ class Scenario:
     sensor_scales: tuple[SensorScale, ...] = ()
     bias_window_s: float = 2.0
     structure: tuple[tuple[str, tuple[str | int | float, ...]], ...] = ()
-    collision: CollisionPair | None = None
+    collision: CollisionPair | SceneCollision | None = None
     source: mujoco.MjSpec | None = None
     limits: StatedLimits | None = None
     file: Path | None = None

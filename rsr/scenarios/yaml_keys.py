@@ -121,7 +121,10 @@ YAML_KEYS: dict[str, YamlKeys] = {
     "per_episode": YamlKeys(frozenset({"nominal", "unit"}), frozenset({"tag", "description", "sets", "scales"})),
     "evaluation": YamlKeys(frozenset({"starts", "metrics"}), frozenset({"horizon_s", "free_flight"})),
     "free_flight": YamlKeys(frozenset({"position", "orientation", "below_m", "frames_before"})),
-    "collision": YamlKeys(frozenset({"striker", "struck"}), frozenset({"nose_radius_m", "shape"})),
+    "collision": YamlKeys(
+        frozenset({"striker", "struck"}),
+        frozenset({"base", "nose_radius_m", "shape", "plane", "apart_s", "table"}),
+    ),
     "metric": YamlKeys(frozenset({"channel", "statistic"}), frozenset({"display_unit"})),
 }
 """Kind of mapping -> its keys."""
@@ -194,7 +197,7 @@ _PLACES = Form("a list of mappings", lambda value: isinstance(value, list) and a
 _FORMS: dict[str, Form] = {
     **dict.fromkeys(("title", "mjcf", "gap_channel", "unit", "frame", "clock", "mode", "description", "delays"), _TEXT),
     **dict.fromkeys(("tag", "times"), _TEXT),
-    **dict.fromkeys(("channel", "column", "law", "statistic", "striker", "struck", "position", "orientation"), _TEXT),
+    **dict.fromkeys(("channel", "column", "law", "statistic", "struck", "position", "orientation"), _TEXT),
     **dict.fromkeys(("nominal", "lower", "upper", "otherwise", "below_m"), _ANY_NUMBER),
     **dict.fromkeys(("control_dt_s", "window_s", "gap_horizon_s", "horizon_s", "prior_std", "display_unit"), _POSITIVE),
     "noise": _POSITIVE,  # errors are counted in its units
@@ -235,7 +238,15 @@ _FORMS: dict[str, Form] = {
     "unit_step": Form("a number that is not 0", lambda value: _is_number(value) and abs(value) >= _TINY),
     "scale": Form("log or linear", lambda value: value in ("log", "linear")),
     "stamp": Form("at_sample or held_until_next", lambda value: value in ("at_sample", "held_until_next")),
-    **dict.fromkeys(("joints", "actuators"), Form("a name, or a list of them", lambda v: _is_text(v) or _texts(v))),
+    "base": Form("prism or scene", lambda value: value in ("prism", "scene")),
+    "plane": Form("xy, xz or yz", lambda value: value in ("xy", "xz", "yz")),
+    "apart_s": _POSITIVE,
+    "table": Form(
+        "a mapping from our names of columns to yours", lambda v: _named(v) and all(map(_is_text, v.values()))
+    ),
+    **dict.fromkeys(
+        ("joints", "actuators", "striker"), Form("a name, or a list of them", lambda v: _is_text(v) or _texts(v))
+    ),
     "arguments": Form(
         "a mapping with names as keys", lambda value: isinstance(value, Mapping) and all(map(_is_text, value))
     ),

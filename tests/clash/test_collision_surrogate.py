@@ -147,6 +147,12 @@ def test_predictions_take_one_thread_and_give_the_others_back(surrogate, square)
         torch.set_num_threads(threads)
 
 
+def test_what_planners_ask_says_the_same_as_the_network(surrogate, square):
+    strikes = sample_strikes(square, 30, np.random.default_rng(12))
+    # In numpy and in torch, single precision both: a few of its last digits differ.
+    assert surrogate.at(PARAMS)(strikes) == pytest.approx(surrogate.predict(strikes, PARAMS)[0], rel=1e-4, abs=1e-5)
+
+
 def test_a_shape_without_a_mirror_is_not_mirrored(tmp_path):
     from rsr.learned.clash.surrogate import new_surrogate
     from tests.clash.test_strike_shapes import write_obj

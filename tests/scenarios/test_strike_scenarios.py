@@ -1,5 +1,6 @@
 """The scenarios of struck blocks: the files are what the code says, and what is declared wrongly is refused."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 import yaml
 
 from rsr.errors import ConfigError, ScenarioError
+from rsr.learned.clash.generate import shape_card, shape_from
 from rsr.progress import ignore
 from rsr.realities.reality import CollectionPlan
 from rsr.realities.strikes import StrikeReality
@@ -36,6 +38,21 @@ def test_a_box_is_the_shape_that_its_geom_is(tmp_path):
     scenario = declared(tmp_path, {"striker": "nose", "struck": "block", "nose_radius_m": 0.01})
     assert struck_shape(scenario).outline == pytest.approx(load_shape("square").outline, abs=1e-6)
     assert struck_shape(scenario).mass_kg == pytest.approx(0.12)
+
+
+def test_the_struck_block_has_the_inertia_and_the_centre_of_mass_of_the_mjcf(tmp_path):
+    entry = {"striker": "nose", "struck": "block", "nose_radius_m": 0.01}
+    declared(tmp_path, entry)
+    path = tmp_path / "scene.xml"
+    block = re.search(r'<inertial pos="0 0 0" mass="0.12" diaginertia="[^"]*"/>', path.read_text())
+    assert block is not None
+    own = '<inertial pos="0.004 0 0" mass="0.12" diaginertia="1e-4 1e-4 1.2e-4"/>'
+    path.write_text(path.read_text().replace(block[0], own))
+    shape = struck_shape(load_scenario(str(tmp_path / "scenario.yaml")))
+    assert shape.gyration_m == pytest.approx(np.sqrt(1.2e-4 / 0.12))
+    assert shape.outline[:, 0].min() == pytest.approx(-0.035 - 0.004)
+    assert shape_from(shape_card(shape)).gyration_m == shape.gyration_m
+    assert load_shape("square").measured_gyration_m is None
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from rsr.simulators.strikes import Collider
 
 from .finetuning import finetune, finetune_gated
 from .mujoco import grid_search, mujoco_base
-from .paper import PaperSurrogate, identify_as_paper, untrained, untrained_normalised
+from .paper import PaperSurrogate, identify_as_paper, network_base, untrained, untrained_normalised
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def _as_paper(recipe: str) -> Callable[[MethodInputs], BaseModel]:
         surrogate = inputs.papers[recipe]
         with one_thread():
             found = identify_as_paper(surrogate, inputs.recorded, inputs.ground_friction).values
-            return surrogate_base(finetune(surrogate, inputs.recorded, found), found)
+            return network_base(finetune(surrogate, inputs.recorded, found), found)
 
     return method
 

@@ -6,8 +6,11 @@ import copy
 
 import mujoco
 import numpy as np
+from cmaes import CMA
 
 from rsr.learned.clash.prediction import BaseModel
+from rsr.learned.clash.scene import ContactScene
+from rsr.learned.clash.scene_tables import SceneStrikes
 from rsr.randomness import generator
 from rsr.rotations import rotated, wrapped, yaw_of
 from rsr.scenarios.built_in.strike import PARAMETERS, Definition, RecordedStrikes, Shape, Strikes, scene_xml
@@ -18,6 +21,7 @@ _HIT_DAMPINGS = np.geomspace(0.1, 3.0, 8)
 _GROUND_DAMPINGS = (0.1, 0.5, 1.0, 3.0)
 _GROUND_FRICTIONS = (0.15, 0.3, 0.6)
 _REFINEMENTS, _TRIALS = 3, 24
+_SCENE_GENERATIONS = 40
 _APPROACH_M = 0.03
 _LONGEST_S = 6.0
 _CHECK_EVERY = 20
@@ -55,6 +59,30 @@ def _least(collide: Collider, recorded: RecordedStrikes, candidates: np.ndarray)
     missed = (simulated - recorded.after[rows]) * np.array([1.0, 1.0, collide.shape.gyration_m])
     errors = (missed**2).sum(axis=1).reshape(len(candidates), count).mean(axis=1)
     return candidates[errors.argmin()], float(errors.min())
+
+
+def cmaes_scene(scene: ContactScene, recorded: SceneStrikes, seed: int = 0) -> np.ndarray:
+    """Fit a scene's parameters [P] by CMA-ES to the squares of velocities, within their bounds; no prior."""
+    space = scene.scenario.space
+    bounds = np.sort(np.column_stack([space.to_coordinates(bound) for bound in (space.lower, space.upper)]), axis=1)
+    weights = np.array([1.0, 1.0, scene.shape.gyration_m])
+
+    def values(point: np.ndarray) -> np.ndarray:
+        return np.clip(space.to_values(point), space.lower, space.upper)
+
+    def loss(point: np.ndarray) -> float:
+        missed = (scene.simulate(values(point), recorded.states).gained - recorded.gained) * weights
+        return float((missed**2).sum())
+
+    search = CMA(mean=space.to_coordinates(space.nominal), sigma=0.5, bounds=bounds, population_size=10, seed=seed)
+    best, least = space.to_coordinates(space.nominal), np.inf
+    for _ in range(_SCENE_GENERATIONS):
+        points = [search.ask() for _ in range(search.population_size)]
+        losses = [loss(point) for point in points]
+        search.tell(list(zip(points, losses, strict=True)))
+        if min(losses) < least:
+            best, least = points[int(np.argmin(losses))], min(losses)
+    return values(best)
 
 
 class PlainRollout:

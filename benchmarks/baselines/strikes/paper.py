@@ -18,7 +18,7 @@ from rsr.learned.clash import Surrogate
 from rsr.learned.clash.adaptation import GROUND, IdentifiedImpact, best_start, parameter_losses, with_ground
 from rsr.learned.clash.frame import Accuracy
 from rsr.learned.clash.generate import StrikePairs, shape_card, shape_from
-from rsr.learned.clash.prediction import BaseModel, surrogate_base
+from rsr.learned.clash.prediction import BaseModel
 from rsr.learned.clash.surrogate import Network, judge, new_surrogate, parted, reproducible, training_tensors
 from rsr.randomness import derive_seed
 from rsr.scenarios.built_in.strike import PARAMETERS, Definition, RecordedStrikes, Shape, Strikes
@@ -137,6 +137,11 @@ def identify_as_paper(
         return best_start(ended.numpy().astype(float), loss(ended).numpy())
 
 
+def network_base(surrogate: Surrogate | PaperSurrogate, params: np.ndarray) -> BaseModel:
+    """Make a base model of any network with parameters [4]."""
+    return lambda strikes: surrogate.predict(strikes, params)[0]
+
+
 def untrained_base(recorded: RecordedStrikes, surrogate: Surrogate | PaperSurrogate) -> BaseModel:
     """Train an untrained network on the recorded strikes alone."""
     # Its inputs of parameters are constants here, so they carry nothing from simulation.
@@ -149,7 +154,7 @@ def untrained_base(recorded: RecordedStrikes, surrogate: Surrogate | PaperSurrog
         optimiser.zero_grad()
         (surrogate.network(inputs)[:, :3] - wanted).square().mean().backward()
         optimiser.step()
-    return surrogate_base(surrogate, PARAMETERS.nominal)
+    return network_base(surrogate, PARAMETERS.nominal)
 
 
 def untrained(recorded: RecordedStrikes, shape: Shape, seed: int) -> BaseModel:

@@ -110,9 +110,7 @@ def learning_curve(
     surrogate: Surrogate, recorded: RecordedStrikes, counts: Sequence[int] = CURVE, seed: int = 0
 ) -> dict[int, float]:
     """Accuracy after so many strikes, judged on those beyond the largest count that leaves enough of them."""
-    kept = max(_FEWEST_JUDGED, len(recorded) // 3)
-    able = [count for count in counts if len(recorded) - count >= kept]
-    curve = {}
+    able, curve = able_counts(len(recorded), counts), {}
     for count in able:
         # The same strikes judge every point of the curve, or it would show their differences too.
         test = recorded.take(slice(max(able), None))
@@ -120,6 +118,11 @@ def learning_curve(
         errors = relative_errors(predicted, test.after, surrogate.shape.gyration_m)
         curve[count] = float((errors < TOLERANCE).mean())
     return curve
+
+
+def able_counts(recorded: int, counts: Sequence[int]) -> list[int]:
+    """The counts beyond which a third of the strikes, and not too few, are left to judge."""
+    return [count for count in counts if recorded - count >= max(_FEWEST_JUDGED, recorded // 3)]
 
 
 def write_comparison(path: Path, comparison: Comparison, curve: Mapping[int, float]) -> None:

@@ -14,6 +14,7 @@ from rsr.scenarios.built_in.strike import Shape, Strikes
 
 MIRROR = np.array([1.0, -1.0, -1.0])
 """Signs that a mirror gives to (along the normal, across it, turning)."""
+_QUARTER = np.array([-1.0, 1.0])
 TOLERANCE = 0.1
 """Alpha of Accuracy(alpha) in the paper."""
 
@@ -63,7 +64,8 @@ def from_contact(shape: Shape, strikes: Strikes, shares: np.ndarray) -> np.ndarr
 
 
 def _tangent(strikes: Strikes) -> np.ndarray:
-    return np.column_stack([-strikes.normal[:, 1], strikes.normal[:, 0]])
+    # Asked for a dozen times a strike: a product costs a quarter of stacking columns.
+    return strikes.normal[:, ::-1] * _QUARTER
 
 
 # How predictions are judged.

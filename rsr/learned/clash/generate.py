@@ -153,12 +153,15 @@ def _draw_params(table_one: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 def shape_card(shape: Shape) -> dict:
     """Describe a shape for JSON; `Shape` is made from it again."""
     card = {"name": shape.name, "outline": shape.outline.round(9).tolist(), "struck": list(shape.struck)}
-    return card | {"height_m": shape.height_m, "mass_kg": shape.mass_kg}
+    card |= {"height_m": shape.height_m, "mass_kg": shape.mass_kg}
+    # Left out where it is a homogeneous prism's, as in folders of earlier releases.
+    return card if (own := shape.measured_gyration_m) is None else card | {"measured_gyration_m": own}
 
 
 def shape_from(card: dict) -> Shape:
     outline = np.array(card["outline"])
-    return Shape(card["name"], outline, tuple(card["struck"]), card["height_m"], card["mass_kg"])
+    sizes = (card["height_m"], card["mass_kg"], card.get("measured_gyration_m"))
+    return Shape(card["name"], outline, tuple(card["struck"]), *sizes)
 
 
 def definition_card(definition: Definition) -> dict:

@@ -39,9 +39,14 @@ class ImpactLaw:
     ground_friction: float = _GROUND_FRICTION
     striker_mass_kg: float = Definition.striker_mass_kg
 
-    def __call__(self, strikes: Strikes) -> np.ndarray:
-        """Velocity after, [N, 3]."""
-        normal, tangent = self._impulses(strikes)
+    def __call__(self, strikes: Strikes, mobility: np.ndarray | None = None) -> np.ndarray:
+        """Velocity after, [N, 3].
+
+        Args:
+            mobility: [N, 3], how the striker gives way at the point, along the normal, both, and across it: the inverse
+                of its mass there, times the block's mass; by default that of a striker on a rail.
+        """
+        normal, tangent = self._impulses(strikes, mobility)
         # An impulse (n, t) at the lever (along, across) turns a block of unit gyration by along t - across n.
         geometry = geometry_of(self.shape, strikes)
         shares = np.column_stack([normal, tangent, geometry.along * tangent - geometry.across * normal])
@@ -50,16 +55,16 @@ class ImpactLaw:
         kept = np.maximum(1 - self.ground_friction * GRAVITY_M_S2 * self.ground_s / np.maximum(length, 1e-6), 0)
         return from_contact(self.shape, strikes, shares * kept[:, None])
 
-    def _impulses(self, strikes: Strikes) -> tuple[np.ndarray, np.ndarray]:
+    def _impulses(self, strikes: Strikes, mobility: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """Along the normal and across it, [N] each, in the block's mass times the striking speed."""
         geometry = geometry_of(self.shape, strikes)
         along, across = geometry.along, geometry.across
         # A unit impulse, per mass of the block: the arm gives way along its rail only, the block also turns.
         share = self.shape.mass_kg / self.striker_mass_kg
         rail_normal, rail_tangent = np.cos(strikes.angle_rad), np.sin(strikes.angle_rad)
-        nn = 1 + across**2 + share * rail_normal**2
-        tt = 1 + along**2 + share * rail_tangent**2
-        nt = -across * along + share * rail_normal * rail_tangent
+        gives = (share * rail_normal**2, share * rail_normal * rail_tangent, share * rail_tangent**2)
+        gives = gives if mobility is None else mobility.T
+        nn, nt, tt = 1 + across**2 + gives[0], -across * along + gives[1], 1 + along**2 + gives[2]
         rebound = self.restitution * (np.abs(strikes.speed_m_s * rail_normal) / 0.5) ** -self.restitution_fall
         # Sticking: no tangential slip at the end, normal velocity reversed by the restitution.
         goal_n, goal_t = (1 + rebound) * rail_normal, rail_tangent
@@ -77,8 +82,9 @@ def fit_law(
     recorded: RecordedStrikes,
     ground_friction: float | None = None,
     striker_mass_kg: float = Definition.striker_mass_kg,
+    mobility: np.ndarray | None = None,
 ) -> ImpactLaw:
-    """Fit the four numbers to recorded strikes."""
+    """Fit the four numbers to recorded strikes; arguments as those of `ImpactLaw`."""
     strikes = recorded.strikes
     wanted = to_contact(shape, strikes, recorded.after)
     ground = _GROUND_FRICTION if ground_friction is None else ground_friction
@@ -88,7 +94,7 @@ def fit_law(
         return ImpactLaw(shape, restitution, fall, friction, ground_s, ground, striker_mass_kg)
 
     def residuals(numbers: np.ndarray) -> np.ndarray:
-        missed = to_contact(shape, strikes, law(numbers)(strikes)) - wanted
+        missed = to_contact(shape, strikes, law(numbers)(strikes, mobility)) - wanted
         return np.concatenate([missed.ravel(), _WEIGHT * (numbers - _USUAL) / _SPREAD])
 
     # The change from slip to stick makes the cost kink: four starts, on both sides of usual values.

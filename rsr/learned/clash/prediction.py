@@ -22,7 +22,7 @@ _TEMPER = 0.25
 
 def surrogate_base(surrogate: Surrogate, params: np.ndarray) -> BaseModel:
     """Make a base model of a surrogate with parameters [4]."""
-    return lambda strikes: surrogate.predict(strikes, params)[0]
+    return surrogate.at(params)
 
 
 def everywhere(strikes: Strikes) -> np.ndarray:
@@ -79,9 +79,7 @@ class Blended:
         """Mean and standard deviation of a measurement, [N, 3], contact frame, shares of the striking speed."""
         means, stds = map(np.array, zip(*(member.intervals(strikes) for member in self.members), strict=True))
         shares = self._shares(strikes)
-        mean = np.einsum("mn,mnk->nk", shares, means)
-        # The members' variances, and their disagreement about the mean.
-        return mean, np.sqrt(np.einsum("mn,mnk->nk", shares, stds**2 + (means - mean) ** 2))
+        return mixed(shares, means, stds)
 
     def inside(self, recorded: RecordedStrikes, z: float = Z90) -> np.ndarray:
         """Find the measured components [N, 3] that lie in their intervals, 90 % wide by default."""
@@ -106,10 +104,21 @@ def blend(
     trusted = [everywhere] * len(bases) if trusts is None else trusts
     corrected = (correct(shape, base, recorded) for base in bases)
     members = tuple(replace(one, trusted=trust) for one, trust in zip(corrected, trusted, strict=True))
-    evidence = np.array([member.residual.evidence for member in members])
+    return Blended(members, evidence_weights(np.array([member.residual.evidence for member in members])))
+
+
+def evidence_weights(evidence: np.ndarray) -> np.ndarray:
+    """Weights [M] of models with these log-evidences."""
     # Subtracted before exponentiating: log-evidences of fifty strikes overflow otherwise.
     weights = np.exp(_TEMPER * (evidence - evidence.max()))
-    return Blended(members, weights / weights.sum())
+    return weights / weights.sum()
+
+
+def mixed(shares: np.ndarray, means: np.ndarray, stds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation [N, 3] of a mixture with weights [M, N]."""
+    mean = np.einsum("mn,mnk->nk", shares, means)
+    # The members' variances, and their disagreement about the mean.
+    return mean, np.sqrt(np.einsum("mn,mnk->nk", shares, stds**2 + (means - mean) ** 2))
 
 
 def correct(

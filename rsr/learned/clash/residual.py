@@ -25,6 +25,11 @@ NOISES = (0.25, 0.4, 0.6, 0.8, 1.0, 1.4, 2.0, 3.0)
 _TEMPER = 0.5
 """Ten strikes that are left out in turn are not ten independent witnesses: their log-likelihood counts half."""
 _NEGLIGIBLE = 0.01
+_STEEP = 1.5
+_FALL_STD = 0.1
+"""Of the normal impulse, in shares, at e times the speed: restitution that goes with the speed to minus a quarter."""
+_SHIFT_MEAN, _SHIFT_STD, _SHIFT_LENGTHS = 0.5, 0.2, np.array([0.7, 2.0, 2.5, 6.0])
+"""Of a push between several contacts: somewhere between their mean and their middle, smooth like the impulses."""
 Z90 = 1.6449
 
 
@@ -72,7 +77,8 @@ class ObservedStrikes:
 
     Args:
         features: [N, 4]. base: [N, 3], what the base predicts, contact frame, shares of the striking speed.
-        levers: [N, 3, 3], motion by a unit of (normal impulse, impulse across, ground friction).
+        levers: [N, 3, 3 or 6], motion by a unit of (normal impulse, impulse across, ground friction), and, for a base
+            that is MuJoCo itself, of what it lacks: two shifts of the point, and a rebound that falls with speed.
         speeds: [N], m/s.
     """
 
@@ -85,17 +91,49 @@ class ObservedStrikes:
         return len(self.features)
 
 
-def observe(shape: Shape, strikes: Strikes, base: np.ndarray) -> ObservedStrikes:
-    """Describe strikes to the process, with the predictions [N, 3] of the base model."""
+@dataclass(frozen=True)
+class Patch:
+    """Where N impacts that MuJoCo simulated may act besides its own contact points.
+
+    Args:
+        shift_m: [N], how far along the surface, to its left seen from the striker, the middle of all that nearly
+            touches lies from the mean point: flat on flat, real contacts press there too.
+        spread_m: [N], how far what nearly touches is scattered; 0 for a single point.
+    """
+
+    shift_m: np.ndarray
+    spread_m: np.ndarray
+
+    def take(self, rows: np.ndarray) -> Patch:
+        return Patch(self.shift_m[rows], self.spread_m[rows])
+
+
+def observe(shape: Shape, strikes: Strikes, base: np.ndarray, patch: Patch | None = None) -> ObservedStrikes:
+    """Describe strikes to the process, with the predictions [N, 3] of the base model.
+
+    Args:
+        patch: of a base that is MuJoCo itself.
+    """
     geometry = geometry_of(shape, strikes)
     # Momentum: a unit impulse moves the block by one and turns it by its lever arm, both in shares of the gyration.
-    levers = np.zeros((len(strikes), 3, 3))
+    levers = np.zeros((len(strikes), 3, 3 if patch is None else 6))
     levers[:, 0, 0] = levers[:, 1, 1] = 1
     levers[:, 2, 0], levers[:, 2, 1] = -geometry.across, geometry.along
     # Coulomb friction takes a fixed speed, not a share, and points against the motion: the slower, the larger a share.
     length = np.maximum(np.linalg.norm(base, axis=1), 1e-6)
     levers[:, :, 2] = base * (_SLOW_M_S / strikes.speed_m_s / length)[:, None]
-    return ObservedStrikes(features_of(geometry), base, levers, strikes.speed_m_s)
+    if patch is not None:
+        # Flat on flat, the push acts somewhere between the outermost contacts: it turns the block by more or by less.
+        levers[:, 2, 3] = -base[:, 0] * patch.shift_m / shape.gyration_m
+        levers[:, 2, 4] = base[:, 0] * patch.spread_m / shape.gyration_m
+        # A spring with a damper rebounds alike at all speeds; materials rebound less, the faster they are struck.
+        approach = np.maximum(strikes.speed_m_s * np.cos(strikes.angle_rad), _SLOW_M_S / 10)
+        levers[:, :, 5] = levers[:, :, 0] * (base[:, 0] * np.log(approach / _SLOW_M_S))[:, None]
+    features = features_of(geometry)
+    if patch is not None:
+        # Scenes are struck at any angle. Once the contact slips, a steeper one slips all the same.
+        features[:, 2] = _STEEP * np.tanh(np.tan(np.clip(geometry.angle_rad, -1.5, 1.5)) / np.tan(np.pi / 18) / _STEEP)
+    return ObservedStrikes(features, base, levers, strikes.speed_m_s)
 
 
 @dataclass(frozen=True)
@@ -175,16 +213,22 @@ class Residual:
 
 
 def fit_residual(
-    shape: Shape, strikes: Strikes, base: np.ndarray, wanted: np.ndarray, strengths: tuple[float, ...] = STRENGTHS
+    shape: Shape,
+    strikes: Strikes,
+    base: np.ndarray,
+    wanted: np.ndarray,
+    strengths: tuple[float, ...] = STRENGTHS,
+    patch: Patch | None = None,
 ) -> Residual:
     """Fit to N strikes.
 
     Args:
         base, wanted: [N, 3], predicted and measured, contact frame, shares of the striking speed.
+        patch: see `observe`.
     """
     # No point estimate of strength and noise: ten strikes hardly tell them, so all 40 choices vote by their evidence.
     grid = np.array([(strength, noise, 1.0) for strength, noise in product(strengths, NOISES)])
-    trial = Residual(observe(shape, strikes, base), wanted - base, shape.axis_rad is not None, grid)
+    trial = Residual(observe(shape, strikes, base, patch), wanted - base, shape.axis_rad is not None, grid)
     surprises = np.array([_surprise(*trial.left_out(strength, noise)) for strength, noise, _ in grid])
     likelihoods = np.exp(-_TEMPER * (surprises - surprises.min()))
     evidence = float(np.log(likelihoods.mean()) - _TEMPER * surprises.min())
@@ -212,7 +256,10 @@ def covariance(a: ObservedStrikes, b: ObservedStrikes, mirrored: bool) -> np.nda
     total = np.zeros((len(a), 3, len(b), 3))
     for output in range(3):
         total[:, output, :, output] = free[..., output]
-    kernels = [impulses[..., 0], impulses[..., 1], np.full((len(a), len(b)), PRIOR.ground**2)]
+    same = np.ones((len(a), len(b)))
+    kernels = [impulses[..., 0], impulses[..., 1], PRIOR.ground**2 * same]
+    if a.levers.shape[2] > len(kernels):
+        kernels += [*_shift_kernels(a.features[:, None], b.features[None], mirrored), _FALL_STD**2 * same]
     for lever, kernel in enumerate(kernels):
         arms = a.levers[:, :, None, None, lever] * b.levers[None, None, :, :, lever]
         total += arms * kernel[:, None, :, None]
@@ -224,7 +271,12 @@ def variance(at: ObservedStrikes, mirrored: bool) -> np.ndarray:
     impulses, free = _kernels(at.features, at.features, mirrored)
     impulses = impulses + PRIOR.proportional**2 * at.base[:, :2] ** 2
     straight = (at.levers[:, :, :2] ** 2 * impulses[:, None, :]).sum(axis=2)
-    return straight + free + PRIOR.ground**2 * at.levers[:, :, 2] ** 2
+    known = straight + free + PRIOR.ground**2 * at.levers[:, :, 2] ** 2
+    if at.levers.shape[2] == 3:
+        return known
+    shifts = np.stack(_shift_kernels(at.features, at.features, mirrored), axis=-1)
+    shifted = (at.levers[:, :, 3:5] ** 2 * shifts[:, None, :]).sum(axis=2)
+    return known + shifted + _FALL_STD**2 * at.levers[:, :, 5] ** 2
 
 
 def noise_covariance(at: ObservedStrikes) -> np.ndarray:
@@ -246,6 +298,21 @@ def _kernels(a: np.ndarray, b: np.ndarray, mirrored: bool) -> tuple[np.ndarray, 
     flipped = _smooth(a, b * _FLIP)
     impulses = plain[..., :2] + MIRROR[:2] * flipped[..., :2]
     return impulses / np.sqrt(2), (plain[..., 2:] + MIRROR * flipped[..., 2:]) / np.sqrt(2)
+
+
+def _shift_kernels(a: np.ndarray, b: np.ndarray, mirrored: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Kernels [...] of both shifts of the point, in shares of how far it may be shifted."""
+
+    def bumps(other: np.ndarray) -> np.ndarray:
+        return np.exp(-0.5 * (((a - other) / _SHIFT_LENGTHS) ** 2).sum(axis=-1))
+
+    plain = bumps(b)
+    if not mirrored:
+        return _SHIFT_MEAN**2 + _SHIFT_STD**2 * plain, _SHIFT_STD**2 * plain
+    # Seen in a mirror the middle stays the middle, and the scatter is of the other side.
+    flipped = bumps(b * _FLIP)
+    even, odd = ((plain + sign * flipped) / np.sqrt(2) for sign in (1, -1))
+    return _SHIFT_MEAN**2 + _SHIFT_STD**2 * even, _SHIFT_STD**2 * odd
 
 
 def _smooth(a: np.ndarray, b: np.ndarray) -> np.ndarray:

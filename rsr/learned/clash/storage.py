@@ -68,11 +68,8 @@ def save_adapted(folder: Path, model: Adapted) -> None:
     save_surrogate(folder, model.surrogate)
     arrays, residuals = {"weights": model.collision.weights}, {}
     for name, member in zip(_MEMBERS, model.collision.members, strict=True):
-        residual = member.residual
-        columns = {column: getattr(residual.known, column) for column in ObservedStrikes.__annotations__}
-        columns |= {"residuals": residual.residuals, "mixture": residual.mixture}
-        arrays |= {f"{name}.{column}": values for column, values in columns.items()}
-        residuals[name] = {key: getattr(residual, key) for key in ("mirrored", "evidence", "widening")}
+        arrays |= residual_arrays(name, member.residual)
+        residuals[name] = residual_card(member.residual)
     # The card goes last: a folder with adapted.json is a whole one, wherever a run was killed.
     write_arrays(folder / "adapted.npz", arrays)
     card = {
@@ -80,7 +77,7 @@ def save_adapted(folder: Path, model: Adapted) -> None:
         "parameters": PARAMETERS.mapping(model.identified.values),
         "parameter_spread": PARAMETERS.mapping(model.identified.spread),
         "loss": model.identified.loss,
-        "law": {name: getattr(model.law, name) for name in _LAW},
+        "law": law_card(model.law),
         "residuals": residuals,
         "rejected": list(model.rejected),
         "sliding": None if model.sliding is None else asdict(model.sliding),
@@ -92,7 +89,7 @@ def load_adapted(folder: Path) -> Adapted:
     surrogate = load_surrogate(folder)
     try:
         card, arrays = read_json(folder / "adapted.json"), read_arrays(folder / "adapted.npz")
-        residuals = [_residual(_under(arrays, name), card["residuals"][name]) for name in _MEMBERS]
+        residuals = [stored_residual(arrays, name, card["residuals"][name]) for name in _MEMBERS]
         law = ImpactLaw(surrogate.shape, **card["law"])
         values, spread = (
             np.array([card[key][name] for name in PARAMETERS.names]) for key in ("parameters", "parameter_spread")
@@ -109,14 +106,27 @@ def load_adapted(folder: Path) -> Adapted:
     return Adapted(surrogate, identified, law, Blended(members, arrays["weights"]), sliding, rejected)
 
 
-def _residual(arrays: dict[str, np.ndarray], card: dict[str, Any]) -> Residual:
-    known = ObservedStrikes(*(arrays[name] for name in ObservedStrikes.__annotations__))
-    return Residual(known, arrays["residuals"], card["mirrored"], arrays["mixture"], card["evidence"], card["widening"])
+def law_card(law: ImpactLaw) -> dict[str, float]:
+    """Describe a law for JSON; with a shape, `ImpactLaw` is made from it again."""
+    return {name: getattr(law, name) for name in _LAW}
 
 
-def _under(arrays: dict[str, np.ndarray], name: str) -> dict[str, np.ndarray]:
-    """Take the arrays of one member."""
-    return {key.removeprefix(f"{name}."): values for key, values in arrays.items() if key.startswith(f"{name}.")}
+def residual_card(residual: Residual) -> dict[str, Any]:
+    return {key: getattr(residual, key) for key in ("mirrored", "evidence", "widening")}
+
+
+def residual_arrays(name: str, residual: Residual) -> dict[str, np.ndarray]:
+    """The arrays of one member, with its name before theirs."""
+    columns = {column: getattr(residual.known, column) for column in ObservedStrikes.__annotations__}
+    columns |= {"residuals": residual.residuals, "mixture": residual.mixture}
+    return {f"{name}.{column}": values for column, values in columns.items()}
+
+
+def stored_residual(arrays: dict[str, np.ndarray], name: str, card: dict[str, Any]) -> Residual:
+    """Undo `residual_card` and `residual_arrays`."""
+    own = {key.removeprefix(f"{name}."): values for key, values in arrays.items() if key.startswith(f"{name}.")}
+    known = ObservedStrikes(*(own[column] for column in ObservedStrikes.__annotations__))
+    return Residual(known, own["residuals"], card["mirrored"], own["mixture"], card["evidence"], card["widening"])
 
 
 def _damaged(folder: Path, error: Exception, files: str, command: str) -> CalibrationError:

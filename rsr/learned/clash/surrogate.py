@@ -5,7 +5,7 @@ f_theta of the paper's eq. (2), differentiable in the parameters. Inputs and out
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -83,6 +83,32 @@ class Surrogate:
             values = torch.as_tensor(np.broadcast_to(params, (len(strikes), 4)).astype(np.float32))
             outputs = self.network(self.inputs(self.fixed_inputs(strikes), values)).numpy().astype(float)
         return self.decode(strikes, outputs[:, :3]), self.decode(strikes, outputs[:, 3:]) * _PUSH_S
+
+    def at(self, params: np.ndarray) -> Callable[[Strikes], np.ndarray]:
+        """Make the function from strikes to velocities after [N, 3], with parameters [4] and the weights of now.
+
+        In numpy, since planners ask for one strike at a time, where torch takes longer to begin than to compute.
+        """
+        network, described = self.network, _parameter_columns(torch.as_tensor(params, dtype=torch.float32)).numpy()
+        layers = [layer for layer in network.layers if isinstance(layer, nn.Linear)]
+        weights = [(layer.weight.detach().numpy().T, layer.bias.detach().numpy()) for layer in layers]
+        (first, bias), *others = weights
+        # What the parameters and the scales of the inputs do to the first layer is the same for every strike.
+        mean, std = network.input_mean.numpy(), network.input_std.numpy()
+        count = len(mean) - len(described)
+        scaled = first[:count] / std[:count, None]
+        begin = bias + (described - mean[count:]) / std[count:] @ first[count:] - mean[:count] @ scaled
+        out_mean, out_std = network.output_mean.numpy()[:3], network.output_std.numpy()[:3]
+
+        def after(strikes: Strikes) -> np.ndarray:
+            geometry, flipped = self._canonical(strikes)
+            values = np.column_stack(_contact_columns(geometry)).astype(np.float32) @ scaled + begin
+            for weight, offset in others:
+                values = values * (0.5 + 0.5 * np.tanh(0.5 * values)) @ weight + offset  # SiLU
+            shares = (values[:, :3] * out_std + out_mean).astype(float)
+            return from_contact(self.shape, strikes, shares * np.where(flipped[:, None], MIRROR, 1.0))
+
+        return after
 
     def knows(self, strikes: Strikes) -> np.ndarray:
         """Find the strikes [N] within the ranges of the training: speed, angle, place and direction of the face."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,7 @@ COLUMNS = {
 """
 REST_COLUMNS = {"rest_x": "m", "rest_y": "m", "rest_yaw": "rad"}
 """May be left out: how far the block had moved and turned when it came to rest, in the same frame."""
+UNITS = COLUMNS | REST_COLUMNS
 FEWEST = 5
 
 _OFF_OUTLINE_M = 0.003
@@ -44,13 +46,12 @@ _CLEAR_LEVER, _CLEAR_ROWS, _AGREEING = 0.15, 4, 0.3
 
 def read_strikes(path: Path, shape: Shape, fewest: int = FEWEST) -> RecordedStrikes:
     """Read and check a table of strikes on this shape."""
-    columns = _columns(path)
-    _refuse_holes(path, columns)
+    columns = numbers_of(path, list(COLUMNS), list(REST_COLUMNS))
     recorded = _strikes(path, columns)
     _refuse_units(path, recorded, shape)
     _refuse_other_object(path, recorded, shape)
-    _refuse_mirrored(path, recorded, shape)
-    _refuse_few(path, columns, fewest)
+    refuse_mirrored(path, recorded, shape)
+    refuse_copies(path, columns, fewest)
     return recorded
 
 
@@ -71,7 +72,16 @@ def write_strikes(path: Path, recorded: RecordedStrikes) -> None:
     write_bytes(path, buffer.getvalue())
 
 
-def _columns(path: Path) -> dict[str, np.ndarray]:
+def numbers_of(
+    path: Path, required: Sequence[str], together: Sequence[str], called: Mapping[str, str] | None = None
+) -> dict[str, np.ndarray]:
+    """Read columns of numbers.
+
+    Args:
+        together: columns of which all or none are there.
+        called: names in the file of columns that have another one there.
+    """
+    names = {name: (called or {}).get(name, name) for name in (*required, *together)}
     try:
         if path.suffix == ".parquet":
             table = pyarrow.parquet.ParquetFile(path).read(use_threads=False)
@@ -81,16 +91,18 @@ def _columns(path: Path) -> dict[str, np.ndarray]:
         raise _wrong(
             path, str(error).splitlines()[0], "a table, .csv or .parquet", "Correct the path or the file."
         ) from error
-    missing = [name for name in COLUMNS if name not in table.column_names]
+    missing = [names[name] for name in required if names[name] not in table.column_names]
     if missing:
-        wanted = ", ".join(f"{name} ({unit})" for name, unit in COLUMNS.items())
+        wanted = ", ".join(f"{names[name]} ({unit})" if (unit := UNITS.get(name)) else names[name] for name in required)
         raise _wrong(path, f"no column {', '.join(missing)}", wanted, "Rename the columns, or add what is missing.")
-    some = [name for name in REST_COLUMNS if name in table.column_names]
-    if some and len(some) < len(REST_COLUMNS):
+    some = [name for name in together if names[name] in table.column_names]
+    if some and len(some) < len(together):
         raise _wrong(
-            path, f"only {', '.join(some)}", f"{', '.join(REST_COLUMNS)}, all or none", "Add the others or drop them."
+            path, f"only {', '.join(some)}", f"{', '.join(together)}, all or none", "Add the others or drop them."
         )
-    return {name: _numbers(path, table, name) for name in [*COLUMNS, *some]}
+    columns = {name: _numbers(path, table, names[name]) for name in (*required, *some)}
+    _refuse_holes(path, columns)
+    return columns
 
 
 def _numbers(path: Path, table: pa.Table, name: str) -> np.ndarray:
@@ -107,7 +119,7 @@ def _refuse_holes(path: Path, columns: dict[str, np.ndarray]) -> None:
         rows = np.flatnonzero(holes.any(axis=1))
         raise _wrong(
             path,
-            f"{_rows(rows)} with empty cells or NaN in {', '.join(holed)}",
+            f"{name_rows(rows)} with empty cells or NaN in {', '.join(holed)}",
             "a number in every cell",
             "Remove these strikes.",
         )
@@ -123,7 +135,7 @@ def _strikes(path: Path, columns: dict[str, np.ndarray]) -> RecordedStrikes:
         rows = np.flatnonzero(np.abs(lengths - 1) > 0.05)
         raise _wrong(
             path,
-            f"{_rows(rows)} with a normal of length {lengths[rows[0]]:.3g}",
+            f"{name_rows(rows)} with a normal of length {lengths[rows[0]]:.3g}",
             "unit vectors",
             "Divide by the length.",
         )
@@ -169,27 +181,27 @@ def _refuse_other_object(path: Path, recorded: RecordedStrikes, shape: Shape) ->
     off = shape.distances(strikes.point_m)
     if (off > _OFF_OUTLINE_M).any():
         rows = np.flatnonzero(off > _OFF_OUTLINE_M)
-        found = f"{_rows(rows)} with impact points up to {1000 * off.max():.0f} mm off the outline of '{shape.name}'"
+        found = f"{name_rows(rows)} with points up to {1000 * off.max():.0f} mm off the outline of '{shape.name}'"
         raise _wrong(path, found, "points on its outline", "Is it the right --shape, its frame in the centre of mass?")
     outward = (strikes.point_m * strikes.normal).sum(axis=1) > 0
     if outward.any():
-        found = f"{_rows(np.flatnonzero(outward))} with a normal that points outward"
+        found = f"{name_rows(np.flatnonzero(outward))} with a normal that points outward"
         raise _wrong(path, found, "normals into the struck block", "Turn them about.")
     steep = np.abs(strikes.angle_rad) > _STEEPEST_RAD
     if steep.any():
         most = np.degrees(np.abs(strikes.angle_rad).max())
-        found = f"{_rows(np.flatnonzero(steep))} with a motion {most:.0f} degrees off"
+        found = f"{name_rows(np.flatnonzero(steep))} with a motion {most:.0f} degrees off"
         raise _wrong(
             path, found, "at most 60 degrees between motion and normal", "Check frame and signs of pre_ and normal_."
         )
     # A fifth may be: noise of slow, glancing strikes. Swapped columns turn nearly all of them round.
     backward = (recorded.after[:, :2] * strikes.normal).sum(axis=1) < -0.1 * strikes.speed_m_s
     if backward.mean() > 0.2:
-        found = f"{_rows(np.flatnonzero(backward))} in which the block comes towards what struck it"
+        found = f"{name_rows(np.flatnonzero(backward))} in which the block comes towards what struck it"
         raise _wrong(path, found, "blocks that are driven away", "Are pre_ and post_ swapped, or in different frames?")
 
 
-def _refuse_mirrored(path: Path, recorded: RecordedStrikes, shape: Shape) -> None:
+def refuse_mirrored(path: Path, recorded: RecordedStrikes, shape: Shape) -> None:
     """Refuse turnings against the moment of the impulse at the impact point: one axis or one sign is turned about."""
     strikes, after = recorded.strikes, recorded.after
     # m (r x v) = I w of an impulse at r, whatever the law of contact; in shares of the striking speed.
@@ -197,14 +209,14 @@ def _refuse_mirrored(path: Path, recorded: RecordedStrikes, shape: Shape) -> Non
     clear = np.abs(lever) > _CLEAR_LEVER * shape.gyration_m * strikes.speed_m_s
     agreeing = np.sign(lever) == np.sign(after[:, 2])
     if clear.sum() >= _CLEAR_ROWS and agreeing[clear].mean() < _AGREEING:
-        found = (
-            f"{_rows(np.flatnonzero(clear & ~agreeing))} in which the block turns against the push at its impact point"
-        )
+        rows = np.flatnonzero(clear & ~agreeing)
+        found = f"{name_rows(rows)} in which the block turns against the push at its impact point"
         next_step = "Turn the sign of post_wz and rest_yaw about, or that of one axis: is the frame z up, right-handed?"
         raise _wrong(path, found, "turnings by the moment of the impulse, point times velocity", next_step)
 
 
-def _refuse_few(path: Path, columns: dict[str, np.ndarray], fewest: int) -> None:
+def refuse_copies(path: Path, columns: Mapping[str, np.ndarray], fewest: int) -> None:
+    """Refuse strikes that stand there twice, and too few of them."""
     values = np.column_stack(list(columns.values()))
     scale = np.abs(values).max(axis=0) + 1e-12
     # Rounded to a millionth of each column's scale: exports print the same strike with other last digits.
@@ -217,7 +229,7 @@ def _refuse_few(path: Path, columns: dict[str, np.ndarray], fewest: int) -> None
         raise _wrong(path, found, f"at least {fewest}, better 10", "Record more, at other places and speeds.")
 
 
-def _rows(rows: np.ndarray) -> str:
+def name_rows(rows: np.ndarray) -> str:
     """Name the first rows, counted from 1 without the header."""
     named = ", ".join(str(row + 1) for row in rows[:5])
     return f"row{'s' if len(rows) > 1 else ''} {named}{' ...' if len(rows) > 5 else ''}"

@@ -34,6 +34,8 @@ from rsr.learned.clash import (
 )
 from rsr.learned.clash.calibration import Figures, Predicted, joined
 from rsr.learned.clash.planning import HybridStrikes, StrikePlan, plan
+from rsr.learned.clash.scene_adaptation import load_scene
+from rsr.learned.clash.scene_simulator import HybridScene
 from rsr.learned.clash.simulator import HybridSimulator, check_same_block
 from rsr.learned.clash.surrogate import STEPS
 from rsr.pipelines.clash.calibration import adapt_to, predictor_in, strikes_in
@@ -44,6 +46,7 @@ from rsr.reports.collision_page import render_collision_report
 from rsr.reports.strikes import strike_picture
 from rsr.scenarios import Scenario, load_scenario
 from rsr.scenarios.built_in.strike import RecordedStrikes, sample_strikes, striking, struck_shape
+from rsr.scenarios.collision import SceneCollision
 from rsr.sessions import Session, read_session
 from rsr.simulators import Simulator
 from rsr.workspace import Workspace
@@ -161,7 +164,9 @@ _SIMULATED, _LEARNT = 0.5, 0.95
 
 
 def clash_simulator(scenario: Scenario, folder: Path) -> AbstractContextManager[Simulator]:
-    """Make MuJoCo with the adapted surrogate of a calibration's folder."""
+    """Make MuJoCo with the adapted surrogate, or the adapted scene, of a calibration's folder."""
+    if isinstance(scenario.collision, SceneCollision):
+        return HybridScene(scenario, load_scene(folder))
     return HybridSimulator(scenario, load_adapted(folder), threads=2)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import mujoco
 import numpy as np
 from scipy.spatial import ConvexHull
@@ -10,9 +12,10 @@ from rsr.errors import ScenarioError
 from rsr.scenarios.built_in.strike.scene import Definition
 from rsr.scenarios.built_in.strike.shapes import Shape, load_shape, prism
 from rsr.scenarios.capabilities import check_simulated
-from rsr.scenarios.collision import CollisionPair
+from rsr.scenarios.collision import CollisionPair, SceneCollision
 from rsr.scenarios.scenario import Scenario
 
+_ALIKE = 1e-3
 _BOX, _MESH = mujoco.mjtGeom.mjGEOM_BOX, mujoco.mjtGeom.mjGEOM_MESH
 
 
@@ -30,21 +33,45 @@ def declared_collision(scenario: Scenario) -> CollisionPair:
             where=f"scenario {scenario.name}",
             next_step="Declare it in the scenario's YAML file, or choose another method than clash.",
         )
+    if isinstance(scenario.collision, SceneCollision):
+        raise ScenarioError(
+            got="a collision with base 'scene'",
+            expected="a round nose that strikes a prism, which alone can be distilled and is found in sessions",
+            where=f"scenario {scenario.name}",
+            next_step="Adapt to a table: rsr clash adapt --scenario DIR --strikes FILE --out DIR.",
+        )
     return scenario.collision
 
 
 def struck_shape(scenario: Scenario) -> Shape:
-    """The struck block, with the mass that the MJCF gives it."""
+    """The struck block, with mass, centre of mass and inertia that the MJCF gives it.
+
+    A shape that is declared by name or file has the mass and the inertia alone: its frame is its own.
+    """
     declared, model = declared_collision(scenario), scenario.base_model
     geom = model.geom(declared.struck).id
     mass_kg = float(model.body_mass[model.geom_bodyid[geom]])
     if declared.shape is not None:
         beside = scenario.folder / declared.shape
-        return load_shape(str(beside) if beside.is_file() else declared.shape, mass_kg)
+        named = load_shape(str(beside) if beside.is_file() else declared.shape, mass_kg)
+        return _with_inertia(scenario, geom, named)
     corners = _corners(scenario, geom)
     # Seen from above a prism is its hull, counter-clockwise as `ConvexHull` gives it in the plane.
     hull = ConvexHull(corners[:, :2])
-    return prism(declared.struck, corners[hull.vertices, :2], float(np.ptp(corners[:, 2])), mass_kg)
+    outline, centre = corners[hull.vertices, :2], model.body_ipos[model.geom_bodyid[geom], :2]
+    found = prism(declared.struck, outline, float(np.ptp(corners[:, 2])), mass_kg, centre)
+    return _with_inertia(scenario, geom, found)
+
+
+def _with_inertia(scenario: Scenario, geom: int, shape: Shape) -> Shape:
+    """The shape with the radius of gyration of the MJCF's body, where that is not the homogeneous prism's."""
+    model = scenario.base_model
+    body, turn = model.geom_bodyid[geom], np.zeros(9)
+    mujoco.mju_quat2Mat(turn, model.body_iquat[body])
+    about_z = turn.reshape(3, 3)[2] ** 2 @ model.body_inertia[body]
+    gyration_m = float(np.sqrt(about_z / model.body_mass[body]))
+    alike = abs(gyration_m / shape.gyration_m - 1) < _ALIKE
+    return shape if alike else replace(shape, measured_gyration_m=gyration_m)
 
 
 def striking(scenario: Scenario) -> Definition:

@@ -29,6 +29,7 @@ class Shape:
     Args:
         outline: [N, 2], counter-clockwise, m, about the centre of mass.
         struck: the faces that are struck, as places in `faces`.
+        measured_gyration_m: radius of gyration about the vertical axis, of a block that is not homogeneous.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Shape:
     struck: tuple[int, ...]
     height_m: float = _HEIGHT_M
     mass_kg: float = _MASS_KG
+    measured_gyration_m: float | None = None
 
     @cached_property
     def faces(self) -> tuple[Face, ...]:
@@ -48,6 +50,8 @@ class Shape:
     @cached_property
     def gyration_m(self) -> float:
         """Radius of gyration about the vertical axis: what turns an angular velocity into one of the same weight."""
+        if self.measured_gyration_m is not None:
+            return self.measured_gyration_m
         return float(np.sqrt(moments(self.outline)[2].sum()))
 
     @cached_property
@@ -55,7 +59,7 @@ class Shape:
         """Principal inertia [3], kg m2, of a homogeneous prism."""
         xx, yy = moments(self.outline)[2]
         upright = self.height_m**2 / 12
-        return self.mass_kg * np.array([yy + upright, xx + upright, xx + yy])
+        return self.mass_kg * np.array([yy + upright, xx + upright, self.gyration_m**2])
 
     @cached_property
     def fold(self) -> int:
@@ -106,8 +110,12 @@ def load_shape(name: str, mass_kg: float = _MASS_KG, mesh_unit_m: float = 1.0) -
     )
 
 
-def prism(name: str, outline: np.ndarray, height_m: float, mass_kg: float) -> Shape:
-    """Make a shape from an outline [N, 2], counter-clockwise; the longer of its faces are struck."""
+def prism(name: str, outline: np.ndarray, height_m: float, mass_kg: float, centre_m: np.ndarray | None = None) -> Shape:
+    """Make a shape from an outline [N, 2], counter-clockwise; the longer of its faces are struck.
+
+    Args:
+        centre_m: [2], centre of mass in the outline's frame; that of a homogeneous prism by default.
+    """
     if not 0 < mass_kg < np.inf:
         raise ScenarioError(
             got=f"a mass of {mass_kg:g} kg",
@@ -115,8 +123,8 @@ def prism(name: str, outline: np.ndarray, height_m: float, mass_kg: float) -> Sh
             where=f"struck block '{name}'",
             next_step="Weigh the block.",
         )
-    # About the centroid: Shape's frame has its origin in the centre of mass of a homogeneous prism.
-    centred = outline - moments(outline)[1]
+    # Shape's frame has its origin in the centre of mass, of a homogeneous prism the centroid.
+    centred = outline - (moments(outline)[1] if centre_m is None else centre_m)
     lengths = [face.length_m for face in faces_of(centred)]
     equal = {"semi_cylinder": 1, "square": 1, "triangle": 1}.get(
         name
