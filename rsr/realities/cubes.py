@@ -33,6 +33,8 @@ _GAP_M = (0.04, 0.07)
 class CubesStandIn:
     """Two cubes and a table that obey more than MuJoCo's contact law, seen through tags."""
 
+    of_scenario = "two_cubes"
+
     def __init__(self, seed: int) -> None:
         self._seed = seed
         self._table = Table(draw_truth(seed))
@@ -55,7 +57,7 @@ class CubesStandIn:
         """Push so many times and record. Equal arguments give equal sessions; another name, other pushes."""
         rng = generator(self._seed, "two_cubes", "record", session)
         pushes = [seen(self._table.push(*_start(rng), frames), rng) for _ in range(count)]
-        scenario = load_scenario("two_cubes")
+        scenario = load_scenario(self.of_scenario)
         time_s = np.arange(frames) * FRAME_S
         episodes = tuple(Episode(index, time_s, _values(poses)) for index, poses in enumerate(pushes))
         card = Card(

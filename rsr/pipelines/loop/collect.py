@@ -28,8 +28,6 @@ from rsr.sessions import check_session, read_session, write_session
 from rsr.sessions.intake.screening import IntakeLimits
 from rsr.workspace import Workspace, scenario_name
 
-_CONTACTS_STAND_IN = "two_cubes"
-
 Wanted = Callable[[CollectionPlan], dict[str, Any]]
 
 
@@ -177,10 +175,10 @@ def check_strikes(config: LoopConfig) -> None:
 def check_contacts(config: LoopConfig) -> None:
     """Refuse a reality from which no recordings of this scenario come."""
     kind, named = config.reality.kind, scenario_name(config.scenario)
-    if kind != "inbox" and (kind, named) != ("stand_in", _CONTACTS_STAND_IN):
+    if kind != "inbox" and (kind, named) != ("stand_in", CubesStandIn.of_scenario):
         raise ConfigError(
             got=f"reality '{kind}' of scenario {named}",
-            expected=f"inbox, or the stand-in of scenario {_CONTACTS_STAND_IN}",
+            expected=f"inbox, or the stand-in of scenario {CubesStandIn.of_scenario}",
             where="params.yaml: reality.kind",
             next_step="Set reality.kind: inbox, and put recordings there.",
         )
@@ -226,7 +224,6 @@ def check_beginning(config: LoopConfig) -> Scenario:
         check_method(scenario, "gnn")
         check_contacts(config)
     else:
-        check_method(scenario, config.tune.method, config.tune.sensitivity)
         if not has_task(scenario):
             check_moved_by_lab(config)
         else:
@@ -239,10 +236,11 @@ def check_beginning(config: LoopConfig) -> Scenario:
 
 
 def _check_tuning(scenario: Scenario, config: TuneConfig) -> None:
-    """Refuse a scenario that MJX cannot simulate where the calibration asks for its derivatives."""
+    """Refuse a scenario that the method of calibration cannot simulate, or that MJX cannot differentiate."""
     if config.method not in ("mjx", "adam") or config.sensitivity != "mjx":
-        return
+        return check_method(scenario, config.method, config.sensitivity)
     try:
+        check_method(scenario, config.method, config.sensitivity)
         with warnings.catch_warnings(action="ignore"):  # MJX's own, of meshes with large faces
             mjx_simulator(scenario)
     except ScenarioError as error:
