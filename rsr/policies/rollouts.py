@@ -103,13 +103,13 @@ def _going(task: Task, channels: Channels, rows: np.ndarray, row: int) -> np.nda
 
 
 def starts_of(scenario: Scenario, session: Session) -> Starts:
-    """Where the episodes of a recording began, at rest, and what they were to reach."""
+    """Where the episodes of a recording began, at rest, and what they were to reach.
+
+    The command in force is the one that holds that pose: the first that is recorded was already the policy's.
+    """
     qpos = [scenario.states(episode)[0, : scenario.base_model.nq] for episode in session.episodes]
     goal = {name: np.stack([each[name][0] for each in session.episodes]) for name in task_of(scenario).goal}
-    command = None
-    if scenario.command is not None and task_of(scenario).action.kind != "displacement":
-        command = np.stack([each[scenario.command][0] for each in session.episodes])
-    return Starts(np.stack(qpos), goal, command)
+    return Starts(np.stack(qpos), goal)
 
 
 def recorded(scenario: Scenario, session: Session) -> Rollouts:

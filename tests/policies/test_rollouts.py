@@ -8,6 +8,7 @@ from rsr.policies.rollouts import recorded, run, starts_of
 from rsr.progress import ignore
 from rsr.randomness import generator
 from rsr.realities import CollectionPlan, StandIn
+from rsr.scenarios import load_scenario, task_of
 from rsr.scenarios.built_in.push_cube import task
 from rsr.scenarios.built_in.pushing import kinematics
 from rsr.sessions import Episode, Session
@@ -95,3 +96,25 @@ def test_simulated_episodes_end_where_the_recorded_ones_end(session):
     for name in ("success", "rows"):
         np.testing.assert_array_equal(getattr(ended, name), getattr(real, name))
     assert whole.ended_after(whole.rows + 1) is whole
+
+
+class Thrust:
+    """The same share of the command's range for every motor."""
+
+    def __init__(self, share: float) -> None:
+        self.share, self.task = share, task_of(load_scenario("quadrotor"))
+
+    def act(self, observation: np.ndarray) -> np.ndarray:
+        return np.full((len(observation), 4), self.share)
+
+
+def test_the_first_recorded_command_was_not_in_force_before():
+    """A quadrotor that is recorded under full thrust had hovered until then."""
+    scenario = load_scenario("quadrotor")
+    session = StandIn(scenario, 1).collect(Thrust(1.0), CollectionPlan("session-001", 2, seed=2), ignore)
+    assert all((episode[str(scenario.command)][0] > 4.0).all() for episode in session.episodes)
+    starts = starts_of(scenario, session)
+    height = run(scenario, scenario.space.nominal, Thrust(0.0), starts, np.random.default_rng(1), 5).channels[
+        "position"
+    ]
+    np.testing.assert_allclose(height[:, 5, 2], height[:, 0, 2], atol=0.01)
