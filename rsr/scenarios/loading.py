@@ -252,13 +252,6 @@ def _check_history(document: Mapping[str, Any], delay: int | None, where: str) -
     if delay is None:
         return
     name, entry = list(document["parameters"].items())[delay]
-    if document.get("command") is None:
-        raise ScenarioError(
-            got="a delay of commands, and no command",
-            expected="`command: CHANNEL`, the channel whose rows are sent to the actuators",
-            where=f"{where}, parameter {name}",
-            next_step="Name that channel in the scenario's YAML file, or leave the delay out.",
-        )
     reach_s = document.get("history_steps", _reached_back(document)) * document["control_dt_s"]
     if entry["upper"] > reach_s + 1e-9:
         raise ScenarioError(

@@ -207,8 +207,8 @@ def test_a_sensor_that_the_calibration_cannot_use_is_named_before_anything_is_tr
     with pytest.raises(ScenarioError) as raised:
         check_beginning(LoopConfig(scenario=str(path)))
     assert str(raised.value) == (
-        "scenario own_arm, simulator mjx, with which `tune` would calibrate: got sensor 'wrist' of type force; "
-        "expected features that MuJoCo MJX simulates and differentiates. Write `tune: {method: cmaes}`, which needs no "
+        "scenario own_arm, method mjx, with which `tune` would calibrate: got sensor 'wrist' of type force; "
+        "expected what method mjx can do (`rsr capabilities` lists it). Write `tune: {method: cmaes}`, which needs no "
         "derivatives, into a params.yaml in the campaign's folder and run `rsr init` there; or change the MJCF."
     )
     check_beginning(LoopConfig(scenario=str(path), tune=TuneConfig(method="cmaes")))

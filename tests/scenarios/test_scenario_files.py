@@ -93,8 +93,8 @@ def test_what_is_left_out_has_a_default(tmp_path):
         ),
         (puts("control_dt_s", 0.011), "got control_dt_s 0.011 with a time step of 0.0025 s in the MJCF"),
         (
-            puts("parameters.mass.delays", "command"),
-            "parameter mass: got a delay of commands, and no command; expected `command: CHANNEL`",
+            lambda document: document.update(history_steps=1) or puts("parameters.mass.delays", "command")(document),
+            "parameter mass: got history_steps that reach 0.01 s back, and a delay of up to 0.2 s",
         ),
         (puts("evaluation.starts", ["last"]), "starts: got 'last'; expected one of first, free_flight, windows"),
         (removes("evaluation.horizon_s"), "evaluation: start 'windows' needs horizon_s"),
