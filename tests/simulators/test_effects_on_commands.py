@@ -14,8 +14,7 @@ from rsr.scenarios import Starts
 from rsr.scenarios.effect_laws import JointMotion, backlash
 from rsr.sessions import Episode
 from rsr.simulators import MujocoSimulator, delay_weights, delayed, in_force, weights_of
-from rsr.simulators.mjx import MjxSimulator
-from tests.simulators.test_effects import SERVOS, TASK, made
+from tests.simulators.test_effects import SERVOS, TASK, check_mjx_against_c, made
 
 WIRE = "  wire: {law: latency, actuators: [a, b], arguments: {seconds: wire_s}}\n"
 MOTOR = "  motor: {law: lag, actuators: a, arguments: {time_constant: motor_s}}\n"
@@ -77,21 +76,7 @@ def test_c_and_mjx_agree_and_derivatives_are_right(tmp_path):
     scenario = made(tmp_path, WIRE + MOTOR + TEETH, NAMES)
     states, commands = driven(scenario)
     values = scenario.space.vector({"wire_s": 0.0171, "motor_s": 0.027})
-    with MujocoSimulator(scenario, threads=1) as simulator:
-        expected = simulator.rollout(states, commands, values)
-        got, derivatives = MjxSimulator(scenario, threads=1).sensitivities(states, commands, values)
-        assert np.abs(got - expected).max() < 1e-8
-        coordinates, step = scenario.space.to_coordinates(values), 1e-6
-        for index in range(len(values)):
-            moved = np.eye(len(values))[index] * step
-            up, down = (
-                simulator.rollout(states, commands, scenario.space.to_values(coordinates + sign * moved))
-                for sign in (1, -1)
-            )
-            differences = (up - down) / (2 * step)
-            close = np.abs(derivatives[..., index] - differences) <= 1e-4 * np.abs(differences).max()
-            # Where teeth touch, or a joint comes to rest, between two steps, differences straddle a kink.
-            assert close.mean() > 0.98, scenario.space.names[index]
+    check_mjx_against_c(scenario, states, commands, values, step=1e-6)
 
 
 def test_world_and_simulator_move_alike(tmp_path):

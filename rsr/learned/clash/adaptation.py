@@ -104,30 +104,50 @@ def glitches(
     One such strike among ten turns a model that predicts most strikes into one that predicts hardly any. The worst one
     goes first and the others are judged anew, since a glitch also spoils the models that judge its neighbours.
     """
-    kept, rejected = np.arange(len(recorded)), []
-    while len(rejected) < int(_REJECTED_MOST * len(recorded)):
-        surprises = _surprises(shape, recorded.take(kept), striker_mass_kg)
-        worst = int(surprises.argmax())
-        if surprises[worst] < _GLITCH_STDS:
+
+    def surprises(rows: np.ndarray) -> np.ndarray:
+        return _surprises(shape, recorded.take(rows), striker_mass_kg)
+
+    return contradicted(len(recorded), surprises, _GLITCH_STDS)
+
+
+def contradicted(count: int, surprises: Callable[[np.ndarray], np.ndarray], stds: float) -> tuple[int, ...]:
+    """Find among so many rows those that the others contradict, the worst first, at most `_REJECTED_MOST` of all.
+
+    Args:
+        surprises: of rows, how far each is from what the others say, in standard deviations.
+        stds: from which on a row is a glitch.
+    """
+    kept, rejected = np.arange(count), list[int]()
+    while len(rejected) < int(_REJECTED_MOST * count):
+        found = surprises(kept)
+        worst = int(found.argmax())
+        if found[worst] < stds:
             break
         rejected.append(int(kept[worst]))
         kept = np.delete(kept, worst)
     return tuple(sorted(rejected))
 
 
+def by_fold(count: int, judged: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
+    """Judge so many rows [N], each by what was fitted without its fold: (rows fitted, rows left out) -> figures."""
+    rows, folds, found = np.arange(count), min(count, _FOLDS_MOST), np.zeros(count)
+    for fold in range(folds):
+        found[fold::folds] = judged(np.delete(rows, rows[fold::folds]), rows[fold::folds])
+    return found
+
+
 def _surprises(shape: Shape, recorded: RecordedStrikes, striker_mass_kg: float) -> np.ndarray:
     """Largest error [N] of each strike in standard deviations, by law and residual fitted without its fold."""
-    rows = np.arange(len(recorded))
-    folds = min(len(rows), _FOLDS_MOST)
-    found = np.zeros(len(rows))
-    for fold in range(folds):
-        left_out, rest = recorded.take(rows[fold::folds]), recorded.take(np.delete(rows, rows[fold::folds]))
+
+    def largest(fitted: np.ndarray, left_out: np.ndarray) -> np.ndarray:
+        rest, judged = recorded.take(fitted), recorded.take(left_out)
         # The law alone: it needs four numbers, and no surrogate has to be searched through once more.
         model = correct(shape, fit_law(shape, rest, striker_mass_kg=striker_mass_kg), rest)
-        mean, std = model.intervals(left_out.strikes)
-        errors = to_contact(shape, left_out.strikes, left_out.after) - mean
-        found[fold::folds] = np.abs(errors / std).max(axis=1)
-    return found
+        mean, std = model.intervals(judged.strikes)
+        return np.abs((to_contact(shape, judged.strikes, judged.after) - mean) / std).max(axis=1)
+
+    return by_fold(len(recorded), largest)
 
 
 # Which parameters explain recorded strikes: gradient descent through the frozen surrogate, from many starts.

@@ -14,6 +14,7 @@ from cmaes import CMA
 
 from rsr.errors import CalibrationError
 from rsr.files import DAMAGED, read_arrays, read_json, write_arrays, write_json
+from rsr.learned.clash.adaptation import by_fold, contradicted
 from rsr.learned.clash.comparison import CURVE, FITTED, Comparison, JudgedStrikes, able_counts, splits
 from rsr.learned.clash.frame import TOLERANCE, from_contact, relative_errors, to_contact
 from rsr.learned.clash.law import ImpactLaw, fit_law
@@ -35,7 +36,7 @@ _POPULATION, _GENERATIONS, _SIGMA = 10, 30, 0.5
 _USUAL_SHARE = 0.1
 """Errors above a tenth of the speed count less than their square: one glitch must not decide a parameter."""
 _PRIOR_WEIGHT = 0.05
-_GLITCH_STDS, _REJECTED_MOST, _FOLDS_MOST = 6.0, 0.3, 10
+_GLITCH_STDS = 6.0
 
 
 @dataclass(frozen=True)
@@ -179,30 +180,23 @@ def _intervals(
 
 
 def _glitches(scene: ContactScene, recorded: SceneStrikes, impacts: SceneImpacts) -> tuple[int, ...]:
-    """Find impacts that the others contradict: the worst one goes, and the others are judged anew."""
-    kept, rejected = np.arange(len(recorded)), list[int]()
-    while len(rejected) < int(_REJECTED_MOST * len(recorded)):
-        surprises = _surprises(scene, recorded.take(kept), impacts.take(kept))
-        worst = int(surprises.argmax())
-        if surprises[worst] < _GLITCH_STDS:
-            break
-        rejected.append(int(kept[worst]))
-        kept = np.delete(kept, worst)
-    return tuple(sorted(rejected))
+    """Find impacts that the others contradict."""
+
+    def surprises(rows: np.ndarray) -> np.ndarray:
+        return _surprises(scene, recorded.take(rows), impacts.take(rows))
+
+    return contradicted(len(recorded), surprises, _GLITCH_STDS)
 
 
 def _surprises(scene: ContactScene, recorded: SceneStrikes, impacts: SceneImpacts) -> np.ndarray:
     """Largest error [N] of each impact in standard deviations, by what was fitted without its fold."""
-    rows, found = np.arange(len(recorded)), np.zeros(len(recorded))
-    folds = min(len(rows), _FOLDS_MOST)
-    for fold in range(folds):
-        rest = np.delete(rows, rows[fold::folds])
-        fitted = _left_over(scene, recorded.take(rest), impacts.take(rest))
-        judged = impacts.take(rows[fold::folds])
-        mean, std = _intervals(scene, *fitted, judged)
-        missed = to_contact(scene.shape, judged.strikes, recorded.gained[fold::folds]) - mean
-        found[fold::folds] = np.abs(missed / std).max(axis=1)
-    return found
+
+    def largest(fitted: np.ndarray, left_out: np.ndarray) -> np.ndarray:
+        judged = impacts.take(left_out)
+        mean, std = _intervals(scene, *_left_over(scene, recorded.take(fitted), impacts.take(fitted)), judged)
+        return np.abs((to_contact(scene.shape, judged.strikes, recorded.gained[left_out]) - mean) / std).max(axis=1)
+
+    return by_fold(len(recorded), largest)
 
 
 def _sliding(scene: ContactScene, recorded: SceneStrikes) -> SlidingModel | None:

@@ -18,7 +18,7 @@ from rsr.errors import CalibrationError
 from rsr.learned.clash.scene_adaptation import AdaptedScene
 from rsr.rotations import rotated
 from rsr.scenarios import Scenario
-from rsr.simulators import delay_weights, delayed
+from rsr.simulators import delayed, weights_of
 
 _SLOWEST_M_S = 0.05
 """Slower touches, and what lies or pushes on, are MuJoCo's own contact."""
@@ -75,8 +75,7 @@ class HybridScene:
         values = np.broadcast_to(np.atleast_2d(params), (len(states), len(scenario.space)))
         paths = []
         for window, (state, row) in enumerate(zip(states, values, strict=True)):
-            delay = delay_weights(scenario.delay_s(row), scenario.control_dt_s, scenario.substeps, scenario.delay_steps)
-            controls = delayed(actions[window : window + 1], delay[None])[0]
+            controls = delayed(actions[window : window + 1], weights_of(scenario, row)[None])[0]
             path, met = self._window(scenario.model(row), state, controls)
             paths.append(path[:: scenario.substeps])
             found += [SceneMeeting(window, *each) for each in met]

@@ -23,7 +23,7 @@ from rsr.rotations import rotated
 from rsr.scenarios import Scenario
 from rsr.scenarios.built_in.strike import SPEED_M_S, Shape, Strikes, declared_collision
 from rsr.scenarios.built_in.strike.outline import distances
-from rsr.simulators import delay_weights, delayed
+from rsr.simulators import delayed, weights_of
 
 _MOST_COLLISIONS = 20
 _SLOWEST_M_S = SPEED_M_S[0] / 2
@@ -89,7 +89,7 @@ class HybridSimulator:
         values = np.broadcast_to(np.atleast_2d(params), (windows, len(scenario.space)))
         unique, which = np.unique(values, axis=0, return_inverse=True)
         made = [self._models(row) for row in unique]
-        controls = delayed(actions, np.stack([self._delay(row) for row in unique])[which.ravel()])
+        controls = delayed(actions, np.stack([weights_of(scenario, row) for row in unique])[which.ravel()])
         run = _Run(self, [made[index] for index in which.ravel()], controls)
         total = controls.shape[1] // scenario.substeps
         edges = [*range(0, total, max(1, round(_SLICE_S / scenario.control_dt_s))), total]
@@ -110,10 +110,6 @@ class HybridSimulator:
         coarse.pair_solref[self._resting, 1] = np.maximum(coarse.pair_solref[self._resting, 1], 1.0)
         coarse.opt.timestep *= coarsening(coarse, self._pairs, self.scenario.substeps)
         return _Models(coarse, free, self.scenario.model(values))
-
-    def _delay(self, values: np.ndarray) -> np.ndarray:
-        scenario = self.scenario
-        return delay_weights(scenario.delay_s(values), scenario.control_dt_s, scenario.substeps, scenario.delay_steps)
 
 
 def coarsening(model: mujoco.MjModel, pairs: np.ndarray, substeps: int) -> int:
