@@ -28,6 +28,8 @@ from tests.push_samples import push_cube
 
 FRICTION = push_cube().space["table_friction"]
 DELAY = push_cube().space["control_delay"]
+NOTHING = np.zeros((7, 7))
+"""Systematic error, where there is none."""
 
 
 @pytest.mark.parametrize(
@@ -108,7 +110,7 @@ def linear(strength: float, correlated: bool = False, episodes: int = 400) -> Li
 
 def test_covariance_is_gauss_newton_where_residuals_are_independent():
     case = linear(strength=1.0)
-    found = posterior(case, np.zeros(7), case.slope, np.zeros(7))
+    found = posterior(case, np.zeros(7), case.slope, NOTHING)
     expected = np.sqrt(np.diag(np.linalg.inv(case.slope.precision))) * push_cube().space.prior_std
     np.testing.assert_allclose(np.sqrt(np.diag(found.covariance)), STD_INFLATION * expected, rtol=0.15)
     assert found.degrees == 399
@@ -127,11 +129,7 @@ def test_intervals_hold_where_a_few_episodes_dominate():
     for _ in range(200):
         case = unbalanced(rng)
         point = case.slope.step()
-        std = (
-            np.sqrt(np.diag(posterior(case, point, case.slope, np.zeros(7)).covariance))
-            / STD_INFLATION
-            / case.prior.std
-        )
+        std = np.sqrt(np.diag(posterior(case, point, case.slope, NOTHING).covariance)) / STD_INFLATION / case.prior.std
         inside.append(np.abs(point) < stdtrit(11, 0.975) * std)
     assert 0.85 < np.mean(inside) < 0.97
 
@@ -139,14 +137,14 @@ def test_intervals_hold_where_a_few_episodes_dominate():
 def test_covariance_grows_with_correlated_rows():
     """Twenty copies of one row are one observation: Gauss-Newton would be sqrt(20) too narrow."""
     case = linear(strength=1.0, correlated=True)
-    found = posterior(case, np.zeros(7), case.slope, np.zeros(7))
+    found = posterior(case, np.zeros(7), case.slope, NOTHING)
     naive = np.sqrt(np.diag(np.linalg.inv(case.slope.precision))) * push_cube().space.prior_std
     np.testing.assert_allclose(np.sqrt(np.diag(found.covariance)) / naive, STD_INFLATION * np.sqrt(20), rtol=0.15)
 
 
 def test_without_information_the_prior_remains_inflated():
     case = linear(strength=0.0)
-    found = posterior(case, np.zeros(7), case.slope, np.zeros(7))
+    found = posterior(case, np.zeros(7), case.slope, NOTHING)
     np.testing.assert_allclose(np.sqrt(np.diag(found.covariance)), push_cube().space.prior_std)
     np.testing.assert_allclose(found.data_std, STD_INFLATION * PRIOR_INFLATION * push_cube().space.prior_std)
 
