@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import stdtrit
 
-from rsr.calibration.checks.survival import _carried_by_one, doubt_warnings
+from rsr.calibration.checks.survival import _carried_by_one, _surprising, doubt_warnings
 from rsr.calibration.checks.unknown import at_prior_where_unknown
 from rsr.calibration.search.refine import Linearisation
 from rsr.calibration.uncertainty.identifiability import (
@@ -228,6 +228,19 @@ def test_one_episode_that_carries_a_parameter_alone_is_named():
     assert found[names[4]] == "without episode 5 the others do not determine it"
     assert found[names[0]] == "without episode 7 it leaves its interval"
     assert names[2] not in found
+
+
+@pytest.mark.parametrize("errs", [False, True])
+def test_an_estimate_far_from_nominal_is_doubted_only_where_the_model_errs(errs):
+    case, point = linear(strength=1.0), np.full(7, 0.1)
+    point[0] = -3.0
+    case.values = lambda there: case.scenario.space.to_values(
+        case.scenario.space.to_coordinates(case.scenario.space.nominal) + case.prior.std * there
+    )
+    narrow = Posterior(1e-4 * np.eye(7), np.full(7, 0.05), 11, has_shared_error=np.full(7, errs))
+    found = _surprising(case, point, narrow)
+    assert list(found) == (["table_friction"] if errs else [])
+    assert not errs or found["table_friction"].startswith("it is 3.0 prior standard deviations")
 
 
 def test_a_parameter_that_the_data_do_not_know_has_the_priors_value():
