@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import stdtrit
 
-from rsr.calibration.checks.survival import _carried_by_one, doubt_warnings
+from rsr.calibration.checks.survival import _carried_by_one, _surprising, doubt_warnings
 from rsr.calibration.checks.unknown import at_prior_where_unknown
 from rsr.calibration.search.refine import Linearisation
 from rsr.calibration.uncertainty.identifiability import (
@@ -28,6 +28,8 @@ from tests.push_samples import push_cube
 
 FRICTION = push_cube().space["table_friction"]
 DELAY = push_cube().space["control_delay"]
+NOTHING = np.zeros((7, 7))
+"""Systematic error, where there is none."""
 
 
 @pytest.mark.parametrize(
@@ -108,7 +110,7 @@ def linear(strength: float, correlated: bool = False, episodes: int = 400) -> Li
 
 def test_covariance_is_gauss_newton_where_residuals_are_independent():
     case = linear(strength=1.0)
-    found = posterior(case, np.zeros(7), case.slope, np.zeros(7))
+    found = posterior(case, np.zeros(7), case.slope, NOTHING)
     expected = np.sqrt(np.diag(np.linalg.inv(case.slope.precision))) * push_cube().space.prior_std
     np.testing.assert_allclose(np.sqrt(np.diag(found.covariance)), STD_INFLATION * expected, rtol=0.15)
     assert found.degrees == 399
@@ -127,11 +129,7 @@ def test_intervals_hold_where_a_few_episodes_dominate():
     for _ in range(200):
         case = unbalanced(rng)
         point = case.slope.step()
-        std = (
-            np.sqrt(np.diag(posterior(case, point, case.slope, np.zeros(7)).covariance))
-            / STD_INFLATION
-            / case.prior.std
-        )
+        std = np.sqrt(np.diag(posterior(case, point, case.slope, NOTHING).covariance)) / STD_INFLATION / case.prior.std
         inside.append(np.abs(point) < stdtrit(11, 0.975) * std)
     assert 0.85 < np.mean(inside) < 0.97
 
@@ -139,14 +137,14 @@ def test_intervals_hold_where_a_few_episodes_dominate():
 def test_covariance_grows_with_correlated_rows():
     """Twenty copies of one row are one observation: Gauss-Newton would be sqrt(20) too narrow."""
     case = linear(strength=1.0, correlated=True)
-    found = posterior(case, np.zeros(7), case.slope, np.zeros(7))
+    found = posterior(case, np.zeros(7), case.slope, NOTHING)
     naive = np.sqrt(np.diag(np.linalg.inv(case.slope.precision))) * push_cube().space.prior_std
     np.testing.assert_allclose(np.sqrt(np.diag(found.covariance)) / naive, STD_INFLATION * np.sqrt(20), rtol=0.15)
 
 
 def test_without_information_the_prior_remains_inflated():
     case = linear(strength=0.0)
-    found = posterior(case, np.zeros(7), case.slope, np.zeros(7))
+    found = posterior(case, np.zeros(7), case.slope, NOTHING)
     np.testing.assert_allclose(np.sqrt(np.diag(found.covariance)), push_cube().space.prior_std)
     np.testing.assert_allclose(found.data_std, STD_INFLATION * PRIOR_INFLATION * push_cube().space.prior_std)
 
@@ -230,6 +228,19 @@ def test_one_episode_that_carries_a_parameter_alone_is_named():
     assert found[names[4]] == "without episode 5 the others do not determine it"
     assert found[names[0]] == "without episode 7 it leaves its interval"
     assert names[2] not in found
+
+
+@pytest.mark.parametrize("errs", [False, True])
+def test_an_estimate_far_from_nominal_is_doubted_only_where_the_model_errs(errs):
+    case, point = linear(strength=1.0), np.full(7, 0.1)
+    point[0] = -3.0
+    case.values = lambda there: case.scenario.space.to_values(
+        case.scenario.space.to_coordinates(case.scenario.space.nominal) + case.prior.std * there
+    )
+    narrow = Posterior(1e-4 * np.eye(7), np.full(7, 0.05), 11, has_shared_error=np.full(7, errs))
+    found = _surprising(case, point, narrow)
+    assert list(found) == (["table_friction"] if errs else [])
+    assert not errs or found["table_friction"].startswith("it is 3.0 prior standard deviations")
 
 
 def test_a_parameter_that_the_data_do_not_know_has_the_priors_value():

@@ -126,7 +126,8 @@ def test_a_biased_estimate_is_as_uncertain_as_its_bias(marginal, truth):
         truth, marginal.misfits(truth[None])[0], 3.0 * rng.normal(size=(*marginal.misfits(truth[None])[0].shape, 7))
     )
     bias = np.array([0.5, 0, 0, 0, 0, 0, -0.3])
-    still, shifted = (posterior(marginal, truth, sharp, each) for each in (np.zeros(7), bias))
+    systematic = np.outer(bias, bias)
+    still, shifted = (posterior(marginal, truth, sharp, each) for each in (0.0 * systematic, systematic))
     units = push_cube().space.prior_std
     np.testing.assert_allclose(shifted.covariance - still.covariance, np.outer(bias * units, bias * units), atol=1e-9)
     np.testing.assert_allclose(

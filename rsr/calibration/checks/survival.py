@@ -1,4 +1,4 @@
-"""Whether a verdict *identified* survives: any one episode left out, shorter windows, and what `rsr check` can see.
+"""Whether a verdict *identified* survives: an episode left out, shorter windows, the prior, and what `rsr check` sees.
 
 Intervals hold if the model is right. Where it is wrong, a narrow interval may be the work of one episode, of one length
 of windows, or of a place far from the prior where noise passes for sensitivity.
@@ -23,6 +23,9 @@ from rsr.calibration.uncertainty.identifiability import (
     by_episode,
 )
 from rsr.sessions import Episode
+
+SURPRISING = 2.5
+"""Standard deviations from the prior's mean, beyond which one estimate in eighty lies if prior and model are right."""
 
 
 def doubts(
@@ -51,8 +54,23 @@ def doubts(
     found |= _carried_by_one(loss, point, slope, posterior)
     shares = dict(zip(space.names, std_share(loss.scenario, episodes), strict=True))
     found |= {name: "around nominal these motions say nothing of it" for name in shares if shares[name] > NOT_OBSERVED}
+    found |= _surprising(loss, point, posterior)
     return {
         name: found[name] for name, is_narrow in zip(space.names, narrow, strict=True) if is_narrow and name in found
+    }
+
+
+def _surprising(loss: Loss, point: np.ndarray, posterior: Posterior) -> dict[str, str]:
+    """Find parameters that a wrong model may have driven to where the scenario did not expect them."""
+    space, wrong = loss.scenario.space, posterior.has_shared_error
+    if wrong is None:
+        return {}
+    away = space.to_coordinates(loss.values(point)) - space.to_coordinates(space.nominal)
+    return {
+        name: f"it is {abs(away[index]) / space.prior_std[index]:.1f} prior standard deviations from its nominal value "
+        "and may make up for the model's errors"
+        for index, name in enumerate(space.names)
+        if wrong[index] and abs(away[index]) > SURPRISING * space.prior_std[index]
     }
 
 

@@ -14,6 +14,7 @@ from rsr.calibration.problem.sensitivity import exact_linearisation
 from rsr.calibration.problem.windows import Windows
 from rsr.calibration.search.refine import Linearisation, linearise, refine
 from rsr.calibration.uncertainty.identifiability import Posterior, posterior
+from rsr.calibration.uncertainty.shared_error import shared_error
 from rsr.progress import Advance, part_of
 from rsr.randomness import derive_seed
 from rsr.scenarios import Scenario
@@ -104,10 +105,12 @@ class InitialStateMarginal:
 
     def posterior(self, point: np.ndarray, exact: bool, seed: int) -> Posterior:
         """Compute the posterior around a point [P]; `exact` by MJX's sensitivities, otherwise by a regression."""
-        if exact:
-            return posterior(self.loss, point, exact_linearisation(self.loss, point), self.estimate_bias)
         scatter, rng = np.linalg.inv(self.slope.precision), np.random.default_rng(derive_seed(seed, "freed"))
-        return posterior(self.loss, point, linearise(self.loss, point, scatter, rng), self.estimate_bias)
+        here = exact_linearisation(self.loss, point) if exact else linearise(self.loss, point, scatter, rng)
+        # A bias adds its square to the mean squared error, and as one vector it correlates the parameters.
+        bias = np.outer(self.estimate_bias, self.estimate_bias)
+        shared = shared_error(self.loss, point, here)
+        return replace(posterior(self.loss, point, here, bias + shared), has_shared_error=np.diag(shared) > 0.0)
 
 
 def marginalise_initial_states(loss: Loss, point: np.ndarray, seed: int, advance: Advance) -> InitialStateMarginal:

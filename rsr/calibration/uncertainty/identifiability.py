@@ -35,17 +35,19 @@ class Posterior:
     """Gaussian posterior around an estimate, in unconstrained coordinates.
 
     Args:
-        covariance: [P, P], from the data and the prior of this fit; nowhere wider than that prior.
+        covariance: [P, P], from the data and the prior of this fit; nowhere wider than that prior allows.
         data_std: [P], with the scenario's own prior instead of this fit's: how informative these data are alone.
         degrees: of freedom of the covariance, episodes less one.
+        has_shared_error: [P], whether it contains model error that all episodes share; nowhere by default.
     """
 
     covariance: np.ndarray
     data_std: np.ndarray
     degrees: int
+    has_shared_error: np.ndarray | None = None
 
 
-def posterior(loss: Loss, point: np.ndarray, slope: Linearisation, estimate_bias: np.ndarray) -> Posterior:
+def posterior(loss: Loss, point: np.ndarray, slope: Linearisation, systematic: np.ndarray) -> Posterior:
     """Compute a covariance of a point [P] that assumes neither independent residuals nor a right model.
 
     The Gauss-Newton covariance assumes both. Instead each episode is left out in turn, to first order, and the
@@ -54,18 +56,17 @@ def posterior(loss: Loss, point: np.ndarray, slope: Linearisation, estimate_bias
     counts as one more independent observation, inflated by `PRIOR_INFLATION`.
 
     Args:
-        estimate_bias: [P], by how much errors that all episodes share, and their scatter does not show, may have moved
-            the point.
+        systematic: [P, P], mean square of the errors that all episodes share and their scatter does not show, in units
+            of the prior.
     """
     sums, shares = by_episode(loss, point, slope)
     units = loss.prior.std
-    # A bias adds its square to the mean squared error, and as one vector it correlates the parameters.
-    bias = np.outer(estimate_bias, estimate_bias)
-    own = _jackknife(sums, shares, np.ones(len(point))) + bias
-    # Inflation must not make anything wider than the prior, which is valid whatever the data.
-    capped = np.minimum(1.0, 1.0 / np.sqrt(np.diag(own)))
+    own = _jackknife(sums, shares, np.ones(len(point))) + systematic
+    # Nothing is wider than what the prior says of an estimate here, which is valid whatever the data: its mean square
+    # distance from a point x standard deviations off its mean is 1 + x^2.
+    capped = np.minimum(1.0, np.sqrt((1.0 + np.square(point)) / np.diag(own)))
     # Coordinates are in units of this fit's prior: the scenario's own has precision (units / its std)^2 in them.
-    wide = _jackknife(sums, shares, np.square(units / loss.scenario.space.prior_std)) + bias
+    wide = _jackknife(sums, shares, np.square(units / loss.scenario.space.prior_std)) + systematic
     return Posterior(
         covariance=own * np.outer(units * capped, units * capped),
         data_std=np.sqrt(np.diag(wide)) * units,

@@ -1,0 +1,49 @@
+"""Model error that all episodes share: nothing where the model is right, wide intervals where it is not."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rsr.calibration import start_prior
+from rsr.calibration.problem.loss import Loss
+from rsr.calibration.problem.windows import choose, cut
+from rsr.calibration.search.marginalise import with_initial_states
+from rsr.calibration.search.refine import linearise
+from rsr.calibration.uncertainty.shared_error import shared_error
+from rsr.simulators import MujocoSimulator
+from tests.calibration.recordings import TRUTH, recording
+from tests.push_samples import push_cube
+
+STEPS = 12
+
+
+@pytest.fixture(scope="module")
+def right():
+    """A loss with initial states marginalised at the parameters that the recording was made with; and these [P]."""
+    scenario = push_cube()
+    every = cut(scenario, recording(8, steps=60).episodes, STEPS, stride=6)
+    windows = choose(scenario, every, 40, np.random.default_rng(0))
+    with MujocoSimulator(scenario, 1) as simulator:
+        loss = Loss(scenario, simulator, windows, start_prior(scenario))
+        truth = loss.points(scenario.space.vector(TRUTH))
+        yield with_initial_states(loss, truth), truth
+
+
+def systematic(loss: Loss, point: np.ndarray) -> np.ndarray:
+    slope = linearise(loss, point, 0.01 * np.eye(len(point)), np.random.default_rng(0))
+    return np.sqrt(np.diag(shared_error(loss, point, slope)))
+
+
+def test_a_right_model_has_no_shared_error(right):
+    assert systematic(*right).max() == 0.0
+
+
+def test_an_error_in_all_episodes_makes_what_the_channel_tells_uncertain(right):
+    """Every block drifts by 3 cm a window, as no parameter makes it: friction is known less, the drive is not."""
+    loss, truth = right
+    drifting = loss.windows.real["block_position"] + np.linspace(0.0, 0.03, STEPS)[None, :, None]
+    wrong = replace(loss, windows=replace(loss.windows, real={**loss.windows.real, "block_position": drifting}))
+    found = dict(zip(push_cube().space.names, systematic(wrong, truth), strict=True))
+    assert found["table_friction"] > 0.1
+    assert found["control_delay"] < 0.01, "the joints tell it, and they move as simulated"
