@@ -65,6 +65,7 @@ class Decision(BaseModel):
 def approve(decision: Decision) -> None:
     """Let a policy be deployed; the loop, run again, then goes on.
 
-    A campaign with an approvers.yaml wants a signature, which only `rsr approve --key` can give.
+    A campaign with an approvers.yaml wants a signature: by `rsr approve --key`, or by the page's key for a name that is
+    logged in and listed with it (deployments/README.md).
     """
     allow(decision.workspace, decision.iteration, decision.by, decision.note, login_of_run())

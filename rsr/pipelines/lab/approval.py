@@ -52,9 +52,8 @@ class Approval:
 
     def said_by(self) -> str:
         """The name, and what it is worth."""
-        if self.signature or self.login:
-            return f"{self.by} ({'signed' if self.signature else 'logged in at the page'})"
-        return f"{self.by} (only a claim: nobody checked the name)"
+        reasons = ["logged in at the page"] * bool(self.login) + ["signed"] * bool(self.signature)
+        return f"{self.by} ({', '.join(reasons) or 'only a claim: nobody checked the name'})"
 
 
 def approve(
