@@ -64,7 +64,7 @@ def survive(folder: Path, lab: Served, kills: int, seed: int = 0) -> dict[str, F
     ends: list[_End] = []
     while (left := kills - sum(len(end.victims) for end in ends)) > 0:
         root = Path(shutil.copytree(case.base, folder / f"campaign-{len(ends)}"))
-        moments = (chance.uniform(0.0, case.usual_s) for _ in range(left))
+        moments = (chance.uniform(0.0, case.usual_s / night) for night in range(1, left + 1))  # less and less is left
         victims = tuple(_disturb(lab, root, turns, moments))
         problems = list(_problems(root, case.expected)) if _finish(lab, root) else ["it did not finish"]
         ends.append(_End(victims, not problems))
