@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain, cycle
+from itertools import chain, cycle, islice, repeat
 from pathlib import Path
 
 from _common import Figure
@@ -64,7 +64,8 @@ def survive(folder: Path, lab: Served, kills: int, seed: int = 0) -> dict[str, F
     ends: list[_End] = []
     while (left := kills - sum(len(end.victims) for end in ends)) > 0:
         root = Path(shutil.copytree(case.base, folder / f"campaign-{len(ends)}"))
-        moments = (chance.uniform(0.0, case.usual_s / night) for night in range(1, left + 1))  # less and less is left
+        most_s = chain([case.usual_s], repeat(case.usual_s / 2))  # of later nights: less is left to be done
+        moments = (chance.uniform(0.0, most) for most in islice(most_s, left))
         victims = tuple(_disturb(lab, root, turns, moments))
         problems = list(_problems(root, case.expected)) if _finish(lab, root) else ["it did not finish"]
         ends.append(_End(victims, not problems))
