@@ -107,8 +107,8 @@ def _signed(approval: Approval, iteration: int, approvers: dict[str, str], key: 
             got="no signature",
             expected="one with the key of that name in approvers.yaml",
             where=where,
-            next_step=f"On a command line: `rsr approve --iteration {iteration} --by '{approval.by}' --key FILE`. On the "
-            "page: log in by that name, where the page has a key (deployments/README.md).",
+            next_step=f"On a command line: `rsr approve --iteration {iteration} --by '{approval.by}' --key FILE`. "
+            "On the page: log in by that name, where the page has a key (deployments/README.md).",
         )
     signed = replace(approval, signature=sign(approval.statement(), key))
     if not _is_signed(signed, approvers):
