@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import shutil
 import signal
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain, cycle, islice, repeat
 from pathlib import Path
 
 from _common import Figure
@@ -29,8 +32,8 @@ _VICTIMS: dict[str, tuple[str, ...]] = {
     "server": ("server",),
     "power": ("server", "worker", "flow"),
 }
-_ATTEMPTS = 3
-"""Starts after the kill: the first may meet the server while it comes back."""
+_FURTHER_NIGHTS = 2
+"""Starts after the last kill's: that one may meet the server while it comes back."""
 _NIGHTLY = "rsr-loop/nightly"
 
 
@@ -45,40 +48,44 @@ class _Case:
 
 @dataclass(frozen=True)
 class _End:
-    """Of a campaign: what was killed, whether there was something to kill, whether it ended as if undisturbed."""
+    """Of a campaign: which parts were killed while its loop was at work, and whether it ended as if undisturbed."""
 
-    victim: str
-    hit: bool
+    victims: tuple[str, ...]
     survived: bool
 
 
 def survive(folder: Path, lab: Served, kills: int, seed: int = 0) -> dict[str, Figure]:
-    """Kill so many times, each time in a copy of one campaign; returns the shares that ended as if undisturbed."""
+    """Kill so many times, in copies of one campaign, night after night until each is done; returns the shares.
+
+    A campaign that did not end as if undisturbed counts against all that was killed in it.
+    """
     lab.prefer(_NIGHTLY, limit=False, table=SMALL_TABLE, iterations=1)
-    case, chance = _prepare(folder, lab), random.Random(seed)
+    case, chance, turns = _prepare(folder, lab), random.Random(seed), cycle(_VICTIMS)
     ends: list[_End] = []
-    for number in range(kills):
-        victim = list(_VICTIMS)[number % len(_VICTIMS)]
-        root = Path(shutil.copytree(case.base, folder / f"campaign-{number}"))
-        hit = _disturb(lab, root, _VICTIMS[victim], chance.uniform(0.0, case.usual_s))
+    while (left := kills - sum(len(end.victims) for end in ends)) > 0:
+        root = Path(shutil.copytree(case.base, folder / f"campaign-{len(ends)}"))
+        most_s = chain([case.usual_s], repeat(case.usual_s / 2))  # of later nights: less is left to be done
+        moments = (chance.uniform(0.0, most) for most in islice(most_s, left))
+        victims = tuple(_disturb(lab, root, turns, moments))
         problems = list(_problems(root, case.expected)) if _finish(lab, root) else ["it did not finish"]
-        ends.append(_End(victim, hit, not problems))
-        print(f"kill {number}, {victim}: {'; '.join(problems) or 'survived'}", flush=True)
+        ends.append(_End(victims, not problems))
+        print(f"killed {kills - left + len(victims)}, {victims}: {'; '.join(problems) or 'survived'}", flush=True)
         shutil.rmtree(root)
-    shares = {f"survived_{name}": _share(end for end in ends if end.victim == name) for name in _VICTIMS}
+    of_kills = [(victim, end.survived) for end in ends for victim in end.victims]
+    shares = {f"survived_{name}": _share(lives for victim, lives in of_kills if victim == name) for name in _VICTIMS}
     return {
-        "faults": kills,
-        "faults_that_hit": sum(end.hit for end in ends),
-        "kills_survived_fraction": _share(end for end in ends if end.hit),
-        "faults_survived_fraction": _share(ends),
+        "kills": len(of_kills),
+        "kills_survived_fraction": _share(lives for _, lives in of_kills),
+        "faults": len(ends),
+        "faults_survived_fraction": _share(end.survived for end in ends),
         **shares,
         "iteration_seconds": case.usual_s,
     }
 
 
-def _share(ends: Iterable[_End]) -> float:
+def _share(survived: Iterable[bool]) -> float:
     """Share that survived; -1 of none."""
-    found = [end.survived for end in ends]
+    found = list(survived)
     return sum(found) / len(found) if found else -1.0
 
 
@@ -109,34 +116,42 @@ def _seconds(lab: Served, root: Path) -> float:
     return time.perf_counter() - began_s
 
 
-def _disturb(lab: Served, root: Path, victims: tuple[str, ...], after_s: float) -> bool:
-    """Begin an iteration and kill; what lives on may end what it does. Returns whether something was there to kill."""
-    lab.due(_NIGHTLY, workspace=str(root))
-    await_(lambda: live_holder(root), "loop")
-    time.sleep(after_s)
-    hit = [_kill(lab, root, victim) for victim in victims]
-    await_(lambda: lab.answers() and lab.runs_on("worker"), "server and worker again")
-    await_(lambda: live_holder(root) is None, "end of what lived on")
-    return all(hit)
+def _disturb(lab: Served, root: Path, turns: Iterator[str], moments: Iterable[float]) -> Iterator[str]:
+    """Begin the iteration again and again and kill at a moment of each, until one ends before its moment.
+
+    What lives on after a kill may end what it does. Yields the names of `_VICTIMS` that were killed.
+    """
+    for after_s in chain(moments, [math.inf]):
+        run = lab.due(_NIGHTLY, workspace=str(root))
+        await_(lambda run=run: live_holder(root) or lab.has_ended(run), "loop")
+        began_s = time.monotonic()
+        while (holder := live_holder(root)) and time.monotonic() - began_s < after_s:
+            time.sleep(0.1)
+        if holder is None:
+            return
+        victim = next(turns)
+        for part in _VICTIMS[victim]:
+            _kill(lab, part, holder.pid)
+        yield victim
+        await_(lambda: lab.answers() and lab.runs_on("worker"), "server and worker again")
+        await_(lambda: live_holder(root) is None, "end of what lived on")
 
 
-def _kill(lab: Served, root: Path, victim: str) -> bool:
-    """SIGKILL; returns whether there was anything to kill."""
-    if victim != "flow":
-        return lab.kill(victim)
-    holder = live_holder(root)
-    if holder is not None:
-        os.kill(holder.pid, signal.SIGKILL)
-    return holder is not None
+def _kill(lab: Served, part: str, flow: int) -> None:
+    if part != "flow":
+        lab.kill(part)
+        return
+    with suppress(ProcessLookupError):  # it ended in this very moment
+        os.kill(flow, signal.SIGKILL)
 
 
 def _finish(lab: Served, root: Path) -> bool:
-    """Let the nights after it come, until the iteration is done."""
-    for _ in range(_ATTEMPTS):
-        _run(lab, root)
+    """Let further nights come, if the iteration is not done; returns whether it is."""
+    for _ in range(_FURTHER_NIGHTS):
         if not find_faults(root, 1, SMALL_TABLE):
             return True
-    return False
+        _run(lab, root)
+    return not find_faults(root, 1, SMALL_TABLE)
 
 
 def _problems(root: Path, expected: dict[str, str]) -> Iterator[str]:

@@ -19,13 +19,13 @@ class NewCampaign(BaseModel):
     """Settings of a campaign to be made. Paths are those of the machine on which the worker runs."""
 
     workspace: str = Field(
-        description="its folder, new or empty: an absolute path, or one from the folder of `make serve` on",
-        examples=["block_on_table", "/data/campaigns/block_on_table"],
+        description="its folder, new or empty: an absolute path, such as /data/campaigns/block_on_table, or one from "
+        "the folder of `make serve` on, such as block_on_table",
     )
     scenario: str = Field(
         "push_cube",
-        description="a built-in scenario's name, the path of a YAML file, or menagerie:NAME; copied with its meshes",
-        examples=["push_cube", "/home/lab/arm/scenario.yaml"],
+        description="a built-in scenario's name, such as push_cube; the path of a YAML file, such as "
+        "/home/lab/arm/scenario.yaml; or menagerie:NAME. It is copied with its meshes",
     )
     reality: Reality = Field(
         "inbox",

@@ -12,21 +12,25 @@ from rsr_flows.rsr_loop import rsr_loop
 from rsr_tasks.campaign import DEFAULT_TABLE
 from rsr_tasks.lab import allow, answer_request, choose, login_of_run
 
-_FOLDER = "the campaign's folder, on the worker's machine: an absolute path, or one from the folder of `make serve` on"
+# Examples stand in the descriptions: Prefect's page does not show a field's `examples`.
+_FOLDER = (
+    "the campaign's folder on the worker's machine: an absolute path, such as /data/campaigns/block_on_table, or one "
+    "from the folder of `make serve` on, such as block_on_table"
+)
 
 
 class LabVisit(BaseModel):
     """Recordings and settings after a visit to the lab, as a form."""
 
-    workspace: str = Field(description=_FOLDER, examples=["block_on_table", "/data/campaigns/block_on_table"])
+    workspace: str = Field(description=_FOLDER)
     sources: list[Path] = Field(
-        description="what was recorded: bags, CSV, LeRobot sets, stored sessions, ...; paths as above",
-        examples=[["/data/visits/monday/run-1.mcap", "/data/visits/monday/run-2.mcap"]],
+        description="what was recorded: bags, CSV, LeRobot sets, stored sessions, ...; paths as above, such as "
+        "/data/visits/monday/run-1.mcap",
     )
     mapping: Path | None = Field(
         None,
-        description="file that says which columns are which channels, if there is one; `rsr ingest` writes it",
-        examples=["/data/visits/mappings/push_cube.yaml"],
+        description="file that says which columns are which channels, if there is one, such as "
+        "/data/visits/mappings/push_cube.yaml; `rsr ingest` writes it",
     )
     method: Literal["mjx", "cmaes", "sysid", "adam"] | None = Field(
         None,
@@ -51,12 +55,14 @@ def after_lab_session(visit: LabVisit, table: str = DEFAULT_TABLE) -> list[dict[
 class Decision(BaseModel):
     """A person's word on a policy."""
 
-    workspace: str = Field(description=_FOLDER, examples=["block_on_table", "/data/campaigns/block_on_table"])
-    iteration: int = Field(ge=0, description="whose policy; its report is iterations/NNN/report.html", examples=[0])
+    workspace: str = Field(description=_FOLDER)
+    iteration: int = Field(
+        ge=0, description="whose policy, 0 for the first one; the report of a later one is iterations/NNN/report.html"
+    )
     by: str = Field(
         min_length=1,
-        description="name of the person who answers for it: whoever logged in by name; of others nobody checks it",
-        examples=["your name"],
+        description="your name, such as Operator One, by which you answer for it. Who logged in by name approves in no "
+        "other; who did not, is believed",
     )
     note: str = Field("", description="what else there is to say")
 
@@ -65,6 +71,7 @@ class Decision(BaseModel):
 def approve(decision: Decision) -> None:
     """Let a policy be deployed; the loop, run again, then goes on.
 
-    A campaign with an approvers.yaml wants a signature, which only `rsr approve --key` can give.
+    A campaign with an approvers.yaml wants a signature: by `rsr approve --key`, or by the page's key for a name that is
+    logged in and listed with it (deployments/README.md).
     """
     allow(decision.workspace, decision.iteration, decision.by, decision.note, login_of_run())

@@ -12,6 +12,7 @@ from prefect.artifacts import create_markdown_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.context import FlowRunContext
 from prefect.events import emit_event
+from prefect.settings import get_current_settings
 
 from rsr.config import LoopConfig, dump_config, load_config, parse_config
 from rsr.errors import RsrError
@@ -25,6 +26,8 @@ from rsr_tasks.begin import Pipeline, Reality
 from rsr_tasks.environment import person_id
 from rsr_tasks.locking import live_holder
 
+PAGE_KEY = "approvals"
+"""Name of a private key in PREFECT_HOME."""
 _PLAIN: dict[str, Any] = {"cache_policy": NO_CACHE, "persist_result": False}
 
 
@@ -82,9 +85,15 @@ def login_of_run() -> str:
 def allow(workspace: str, iteration: int, by: str, note: str, login: str = "") -> None:
     """Write a person's approval beside the policy; a loop that waits for it goes on by the event."""
     found = Workspace.at(Path(workspace))
-    given = approval.approve(found, iteration, by, note, login=login)
+    given = approval.approve(found, iteration, by, note, key=_page_key(login), login=login)
     get_run_logger().info("policy %s of iteration %s: %s", given.policy_sha256[:12], iteration, given.said_by())
     emit_arrival(found)
+
+
+def _page_key(login: str) -> Path | None:
+    """The key that signs for whoever logged in at the page by name; what it is worth, approvers.yaml says."""
+    key = get_current_settings().home / PAGE_KEY
+    return key if login and key.exists() else None
 
 
 # Events that automations may act upon: call a person, start a deployment. Their resource is the workspace.

@@ -22,11 +22,11 @@ SMALL = LoopConfig(
     retrain=RetrainConfig(train_steps=1),
 )
 """Training comes to one rollout."""
-_EFFORT = Effort(budget=100, max_windows=16, threads=1)
+_EFFORT = Effort(budget=60, window_steps=8, max_windows=8, threads=1)
 
 
 def tune(workspace: Workspace, iteration: int, advance: Advance) -> None:
-    """The step of this name with a tenth of the search, for which `params.yaml` has no setting."""
+    """The step of this name with a twentieth of the search, for which `params.yaml` has no setting."""
     with mock.patch.object(methods, "calibrator", partial(calibrator, effort=_EFFORT)):
         real_tune(workspace, iteration, advance)
 

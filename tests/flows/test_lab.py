@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 import subprocess
 from dataclasses import asdict, replace
@@ -17,7 +18,7 @@ from toy.bare import find_faults
 from rsr.config import LoopConfig, RealityConfig
 from rsr.errors import ConfigError, SessionError, Waiting
 from rsr.files import write_json
-from rsr.pipelines.lab.approval import approve, require_approval
+from rsr.pipelines.lab.approval import Approval, approve, require_approval
 from rsr.pipelines.lab.arrivals import answer, awaited
 from rsr.policies import Normaliser, Policy
 from rsr.progress import Advance, ignore
@@ -185,6 +186,29 @@ class TestApprovers:
         other = subprocess.run(command, input=given.statement(), capture_output=True, check=True).stdout.decode()
         write_json(campaign.approval_path(0), asdict(replace(given, signature=other)))
         with pytest.raises(Waiting, match="nobody in approvers.yaml signed"):
+            require_approval(campaign, 0)
+
+    def test_the_page_signs_for_a_listed_name_that_is_logged_in_and_for_nobody_else(self, campaign, keys, monkeypatch):
+        from prefect.settings import PREFECT_HOME, temporary_settings
+
+        from rsr_tasks import lab
+
+        monkeypatch.setattr(lab, "get_run_logger", lambda: logging.getLogger(__name__))
+        home = campaign.root / "home"
+        home.mkdir()
+        page = made_key(home, lab.PAGE_KEY).with_suffix(".pub").read_text()
+        campaign.approvers_path.write_text(f"first: {keys['first'].with_suffix('.pub').read_text()}second: {page}")
+        with temporary_settings({PREFECT_HOME: home}):
+            for by, login in (("second", ""), ("first", "first"), ("second", "first")):
+                with pytest.raises(ConfigError):
+                    lab.allow.fn(str(campaign.root), 0, by, "", login)
+            assert not campaign.approval_path(0).exists()
+            lab.allow.fn(str(campaign.root), 0, "second", "", "second")
+        require_approval(campaign, 0)
+        said = json.loads(campaign.approval_path(0).read_text())
+        assert Approval(**said).said_by() == "second (logged in at the page, signed)"
+        campaign.approval_path(0).write_text(json.dumps({**said, "login": "first"}))
+        with pytest.raises(Waiting):
             require_approval(campaign, 0)
 
     @pytest.mark.parametrize(

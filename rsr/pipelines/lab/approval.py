@@ -52,9 +52,8 @@ class Approval:
 
     def said_by(self) -> str:
         """The name, and what it is worth."""
-        if self.signature or self.login:
-            return f"{self.by} ({'signed' if self.signature else 'logged in at the page'})"
-        return f"{self.by} (only a claim: nobody checked the name)"
+        reasons = ["logged in at the page"] * bool(self.login) + ["signed"] * bool(self.signature)
+        return f"{self.by} ({', '.join(reasons) or 'only a claim: nobody checked the name'})"
 
 
 def approve(
@@ -108,7 +107,8 @@ def _signed(approval: Approval, iteration: int, approvers: dict[str, str], key: 
             got="no signature",
             expected="one with the key of that name in approvers.yaml",
             where=where,
-            next_step=f"On a command line: `rsr approve --iteration {iteration} --by '{approval.by}' --key FILE`.",
+            next_step=f"On a command line: `rsr approve --iteration {iteration} --by '{approval.by}' --key FILE`. "
+            "On the page: log in by that name, where the page has a key (deployments/README.md).",
         )
     signed = replace(approval, signature=sign(approval.statement(), key))
     if not _is_signed(signed, approvers):
