@@ -71,6 +71,7 @@ def test_a_folder_named_as_a_built_in_scenario_is_taken_by_its_path_and_refused_
 def test_what_is_left_out_has_a_default(tmp_path):
     scenario = load_scenario(edited(tmp_path, removes("evaluation")))
     assert (scenario.command, scenario.history_steps, scenario.repeats_share) == (None, 0, None)
+    assert scenario.episode_steps * scenario.control_dt_s == 5.0
     names = [metric.name for metric in scenario.evaluation.metrics]
     assert names == ["puck_position_rmse", "puck_orientation_rmse"]
     assert scenario.evaluation.horizon_s == 0.5
