@@ -19,13 +19,15 @@ from rsr.reports import chain_table, is_simulated, read_rows, verdict_sentence
 from rsr.reports.chain import tuning_table
 from rsr.spreading import load
 from rsr.terminal import show_whole, tolerate_ascii
-from rsr.workspace import Workspace
+from rsr.workspace import SCENARIO_DIR, Workspace
 from rsr_flows._embedded_server import ServerLost, understood, with_server
 from rsr_flows._supervisor import give_up
 from rsr_tasks import environment, terminal, versions
+from rsr_tasks.begin import check_usable
 from rsr_tasks.campaign import TABLES, Campaign, Pipeline, finished, opened, pipeline_of, settings_of
 from rsr_tasks.own_scenario import is_same
 from rsr_tasks.watcher import watched
+from rsr_tasks.workspace import is_new
 
 FLOWS: dict[Pipeline, str] = {
     "loop": "rsr_flows.rsr_loop:rsr_loop",
@@ -48,8 +50,10 @@ def main(arguments: Sequence[str] | None = None, table: str | None = None) -> in
 
     def work() -> None:
         pipeline = _pipeline(root, chosen)
-        steps = table or TABLES[pipeline]
-        with opened(root, steps, _config(chosen, pipeline)) as campaign:
+        steps, config = table or TABLES[pipeline], _config(chosen, pipeline)
+        if config is not None and is_new(root):
+            check_usable(config, root)
+        with opened(root, steps, config) as campaign:
             _check_given(campaign, _beside(campaign, chosen, pipeline))
             _bring_up_to_date(campaign, pipeline, chosen.iterations, steps)
 
@@ -163,5 +167,6 @@ def _check_given(campaign: Campaign, options: Iterable[tuple[str, object, object
                 got=f"{option} {given}",
                 expected=f"{kept}, as in this workspace's params.yaml",
                 where=str(campaign.root),
-                next_step="Leave the option out, or name a new workspace.",
+                next_step="Leave the option out (what a campaign began with is edited in its folder, the scenario in "
+                f"{SCENARIO_DIR}/), or name a new workspace.",
             )

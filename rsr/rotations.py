@@ -9,7 +9,17 @@ def rotated(vectors: np.ndarray, angle_rad: float | np.ndarray) -> np.ndarray:
     """Turn vectors [..., 2] by one angle, or by angles [...] of their own."""
     cosine, sine = np.cos(angle_rad), np.sin(angle_rad)
     x, y = vectors[..., 0], vectors[..., 1]
-    return np.stack([cosine * x - sine * y, sine * x + cosine * y], axis=-1)
+    return joined(cosine * x - sine * y, sine * x + cosine * y)
+
+
+def joined(*columns: np.ndarray) -> np.ndarray:
+    """Columns [...] side by side, [..., n]: `np.stack` in a third of its time, which counts where rows are few."""
+    return np.concatenate([column[..., None] for column in columns], axis=-1)
+
+
+def lengths(vectors: np.ndarray) -> np.ndarray:
+    """Lengths [...] of vectors [..., n], to the bit those of `np.linalg.norm`, in a third of its time for a few."""
+    return np.sqrt(np.add.reduce(vectors * vectors, axis=-1))
 
 
 def wrapped(angle_rad: np.ndarray) -> np.ndarray:
@@ -43,14 +53,14 @@ def product(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """Turn by `other` first, then by `one`."""
     w, v = one[..., :1], one[..., 1:]
     x, u = other[..., :1], other[..., 1:]
-    return np.concatenate([w * x - (v * u).sum(-1, keepdims=True), w * u + x * v + _cross(v, u)], axis=-1)
+    return np.concatenate([w * x - (v * u).sum(-1, keepdims=True), w * u + x * v + cross(v, u)], axis=-1)
 
 
-def _cross(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+def cross(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """`np.cross` of vectors [..., 3] in a third of its time, which counts where few are turned at a time."""
     a, b, c = one[..., 0], one[..., 1], one[..., 2]
     x, y, z = other[..., 0], other[..., 1], other[..., 2]
-    return np.stack([b * z - c * y, c * x - a * z, a * y - b * x], axis=-1)
+    return joined(b * z - c * y, c * x - a * z, a * y - b * x)
 
 
 def conjugate(quaternion: np.ndarray) -> np.ndarray:
@@ -74,14 +84,14 @@ def from_rotation_vector(vector: np.ndarray) -> np.ndarray:
 def turned(quaternion: np.ndarray, vector: np.ndarray) -> np.ndarray:
     """Vectors given in the turned frame, in the frame that it was turned from."""
     w, v = quaternion[..., :1], quaternion[..., 1:]
-    twice = 2 * _cross(v, vector)
-    return vector + w * twice + _cross(v, twice)
+    twice = 2 * cross(v, vector)
+    return vector + w * twice + cross(v, twice)
 
 
 def about_z(angle_rad: np.ndarray | float) -> np.ndarray:
     """Quaternions [..., 4] (wxyz) of turns about the vertical by angles [...]."""
     half = np.asarray(angle_rad, float) / 2
-    return np.stack([np.cos(half), 0 * half, 0 * half, np.sin(half)], axis=-1)
+    return joined(np.cos(half), 0 * half, 0 * half, np.sin(half))
 
 
 def angle_between(one: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -94,7 +104,7 @@ def angle_between(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 def yaw_of(quaternion: np.ndarray) -> np.ndarray:
     """Turn about the vertical [...] in -pi..pi of orientations [..., 4] (wxyz)."""
-    w, x, y, z = np.moveaxis(quaternion, -1, 0)
+    w, x, y, z = (quaternion[..., column] for column in range(4))
     return np.arctan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
 
 

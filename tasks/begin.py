@@ -66,18 +66,33 @@ def begin(folder: Path, config: LoopConfig) -> Workspace:
         WorkspaceError: there is something in the folder already, or it cannot be written.
         ConfigError, ScenarioError: the scenario cannot be used.
     """
-    from rsr.pipelines.loop.collect import check_beginning
-
     folder = folder.resolve()
     check_free(folder)
-    file = yaml_of(config.scenario, folder) if is_path(config.scenario) else None
-    with TemporaryDirectory() as apart:
-        drafted = draft_into(Path(apart), config.scenario) if config.scenario.startswith(MENAGERIE) else None
-        check_beginning(config.model_copy(update={"scenario": str(drafted or file or config.scenario)}))
+    check_usable(config, folder)
+    file = _own_file(config, folder)
     if (folder / SCENARIO_DIR).exists() and not is_new(folder) and not (file and file.is_relative_to(folder)):
         raise no_room_for(file or Path(config.scenario), folder)
     with opened(folder, TABLES[pipeline_of(config)], config, adopt=True) as campaign:
         return campaign.workspace
+
+
+def check_usable(config: LoopConfig, folder: Path) -> None:
+    """Refuse, before anything is made, a scenario or a reality that a campaign in this folder would stumble over.
+
+    Raises:
+        ConfigError, ScenarioError: it would.
+    """
+    from rsr.pipelines.loop.collect import check_beginning
+
+    with TemporaryDirectory() as apart:
+        drafted = draft_into(Path(apart), config.scenario) if config.scenario.startswith(MENAGERIE) else None
+        found = drafted or _own_file(config, folder) or config.scenario
+        check_beginning(config.model_copy(update={"scenario": str(found)}))
+
+
+def _own_file(config: LoopConfig, folder: Path) -> Path | None:
+    """The YAML file of a scenario that is given by its path."""
+    return yaml_of(config.scenario, folder) if is_path(config.scenario) else None
 
 
 def no_room_for(file: Path, folder: Path) -> WorkspaceError:

@@ -105,11 +105,15 @@ def _take_in_menagerie(own: Path, root: Path) -> None:
 
 
 def is_same(scenario: str, workspace: Workspace) -> bool:
-    """Whether a scenario that somebody names is the one of a campaign: by name, or by the bytes of its file."""
+    """Whether a scenario that somebody names is the one of a campaign: by name, or by the bytes of its files."""
     if not is_path(scenario):
         return scenario == load_config(workspace.settings_path).scenario
+    given, own = yaml_of(scenario, Path()), Path(workspace.settings().scenario)
     try:
-        return yaml_of(scenario, Path()).read_bytes() == Path(workspace.settings().scenario).read_bytes()
+        return all(
+            each.read_bytes() == (own.parent / os.path.relpath(each, given.parent)).read_bytes()
+            for each in {given, *_belonging(given)}
+        )
     except OSError:
         return False
 

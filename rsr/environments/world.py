@@ -11,7 +11,7 @@ from mujoco import rollout as mujoco_rollout
 
 from rsr.environments.measuring import Measuring
 from rsr.errors import ConfigError
-from rsr.scenarios import Scenario, Starts, task_of
+from rsr.scenarios import Channels, Scenario, Starts, task_of
 from rsr.scenarios.activations import steady_activations
 from rsr.scenarios.commands import limits_of, rest_commands
 from rsr.simulators import in_force, weights_of
@@ -57,6 +57,7 @@ class World:
         self.action = np.zeros((count, self.task.action.size))
         self._true = Measuring(scenario, self.task, count)
         self._potential_before = np.zeros(count)
+        self._valued: tuple[Channels | None, np.ndarray] = None, self._potential_before
         self._rest = rest_commands(scenario.base_model)  # a model's own actuators may be replaced by effects
         values = np.broadcast_to(scenario.space.nominal if params is None else params, (count, len(scenario.space)))
         self._effects = EffectBatch(scenario, self._models, values, threads) if scenario.exerts_effects else None
@@ -176,7 +177,10 @@ class World:
         return own if self.task.potential is None else own + self._potential() - self._potential_before
 
     def _potential(self) -> np.ndarray:
-        return np.zeros(self.count) if self.task.potential is None else self.task.potential(self.channels)
+        """Of the present channels: after one step and before the next it is the same."""
+        if self.task.potential is not None and self._valued[0] is not self.channels:
+            self._valued = self.channels, self.task.potential(self.channels)
+        return self._valued[1]
 
 
 def _check_rows(scenario: Scenario, rows: np.ndarray, count: int) -> None:

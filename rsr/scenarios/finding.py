@@ -35,11 +35,19 @@ def scenario_file(name: str | Path) -> Path:
     """The YAML file of a scenario that is given by name or by path.
 
     Raises:
-        ConfigError: there is none.
+        ConfigError: there is none, or a name is both a built-in one and a folder's.
     """
-    path = _BUILT_IN / name / "scenario.yaml"
-    if not path.is_file():
-        path = Path(name) / "scenario.yaml" if Path(name).is_dir() else Path(name)
+    path = Path(name) / "scenario.yaml" if Path(name).is_dir() else Path(name)
+    if str(name) in built_in_scenarios():
+        if not (Path(name) / "scenario.yaml").is_file():
+            return _BUILT_IN / name / "scenario.yaml"
+        if isinstance(name, str):
+            raise ConfigError(
+                got=f"scenario '{name}', which is built in and also a folder here",
+                expected="one of the two",
+                where="scenario",
+                next_step=f"Write ./{name} for the folder; for the built-in one, rename the folder or go elsewhere.",
+            )
     if path.suffix not in (".yaml", ".yml") or not path.is_file():
         raise ConfigError(
             got=f"scenario '{name}'",
@@ -65,7 +73,7 @@ def file_of(artifact: Path, name: str) -> Path:
         if (folder / "iterations.json").exists():  # the campaign's root: what lies above is another's
             break
     if name in built_in_scenarios():
-        return scenario_file(name)
+        return _BUILT_IN / name / "scenario.yaml"
     raise ConfigError(
         got=f"scenario '{name}'",
         expected="a copy of it in the folder or its campaign (scenario/), or a built-in one",

@@ -11,6 +11,7 @@ import numpy as np
 
 from rsr.errors import ConfigError
 from rsr.outside import short
+from rsr.rotations import lengths
 from rsr.scenarios.braking import Braking
 from rsr.scenarios.kinematics import Reach, site_positions
 
@@ -254,12 +255,12 @@ def shortened(
     """
     start, sent = places(still), wanted
     for _ in range(_ROUNDS):
-        moved_m = np.linalg.norm(places(sent) - start, axis=-1)
+        moved_m = lengths(places(sent) - start)
         if (moved_m <= reach_m).all():
             return sent
         share = np.where(moved_m > reach_m, 0.999 * reach_m / np.maximum(moved_m, 1e-12), 1.0).min(axis=1)
         sent = np.where(share[:, None] < 1.0, still + share[:, None] * (sent - still), sent)
-    moved_m = np.linalg.norm(places(sent) - start, axis=-1)
+    moved_m = lengths(places(sent) - start)
     return np.where((moved_m <= reach_m).all(axis=1)[:, None], sent, still)
 
 

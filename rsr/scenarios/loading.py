@@ -26,7 +26,7 @@ from rsr.scenarios.model_source import read_model
 from rsr.scenarios.observed import columns_error, parse_channels
 from rsr.scenarios.parameters import Parameter, ParameterSpace
 from rsr.scenarios.per_episode import EpisodeValue, check_written_once, multiplier, parse_per_episode
-from rsr.scenarios.scenario import Scenario
+from rsr.scenarios.scenario import EPISODE_S, Scenario
 from rsr.scenarios.sensor_errors import parse_delays, parse_scales
 from rsr.scenarios.stated_task import channels_of_task
 from rsr.scenarios.structure import parse_structure
@@ -147,7 +147,7 @@ def build(
         mjcf=mjcf,
         control_dt_s=document["control_dt_s"],
         history_steps=document.get("history_steps", _reached_back(document)),
-        episode_steps=document["episode_steps"],
+        episode_steps=document.get("episode_steps", max(1, round(EPISODE_S / document["control_dt_s"]))),
         space=space,
         bindings=bindings,
         delay_parameter=delay,

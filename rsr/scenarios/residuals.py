@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rsr.rotations import wrapped
+from rsr.rotations import cross, wrapped
 from rsr.scenarios.observed import Kind
 from rsr.scenarios.scenario import Scenario
 
@@ -37,7 +37,7 @@ def _rotation_between(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     w1, v1 = first[..., :1], -first[..., 1:]
     w2, v2 = second[..., :1], second[..., 1:]
     w = w1 * w2 - np.sum(v1 * v2, axis=-1, keepdims=True)
-    v = w1 * v2 + w2 * v1 + np.cross(v1, v2)
+    v = w1 * v2 + w2 * v1 + cross(v1, v2)
     sign = np.where(w < 0, -1.0, 1.0)
     w, v = sign * w, sign * v
     sine = np.linalg.norm(v, axis=-1, keepdims=True)

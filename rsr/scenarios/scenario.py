@@ -35,6 +35,10 @@ LONGEST_WINDOW_S = 0.6
 """Length of windows where a scenario leaves it open, at most."""
 
 
+EPISODE_S = 5.0
+"""Length of a usual episode, where nothing else is said."""
+
+
 @dataclass(frozen=True)
 class Scenario:
     """One robot problem, loaded from YAML and MJCF by `rsr.scenarios.load_scenario`.
@@ -110,7 +114,7 @@ class Scenario:
         window_s: float | None = None,
         gap_horizon_s: float | None = None,
         structure: Mapping[str, Sequence[str | int | float]] | None = None,
-        episode_s: float = 5.0,
+        episode_s: float = EPISODE_S,
     ) -> Scenario:
         """Make a scenario in Python; `save` writes the YAML file that says the same.
 

@@ -14,28 +14,23 @@ measured, its velocity, the command, the last action, and what is left to each g
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import mujoco
 import numpy as np
 
-from rsr.errors import ScenarioError
 from rsr.outside import short
-from rsr.scenarios.bindings import element_id
 from rsr.scenarios.commands import reach_of, readings_at_rest, rest_command, stated_limits
 from rsr.scenarios.kinematics import site_positions
-from rsr.scenarios.residuals import difference
 from rsr.scenarios.scenario import Scenario
 from rsr.scenarios.state_columns import turns_all_around
+from rsr.scenarios.stated_aims import Aim, aim_of, between, place_of, wrong_task
 from rsr.scenarios.task import (
-    TIME,
     AbsoluteAction,
     ActionMeaning,
     Channels,
     DisplacementAction,
     ObservationTerm,
-    ProgressFigure,
     Starts,
     Task,
     Value,
@@ -63,7 +58,7 @@ def channels_of_task(section: Mapping[str, Any], channels: Mapping[str, Any]) ->
                 yield Channel(f"pace_{of}", about[0], f"{about[1]}/s", about[2])
                 yield Channel(f"phase_{of}", ("turns",), "1", "world")
             for site in {of, str(entry.get("by", of))} - set(channels):
-                yield Channel(_place_of(site), ("x", "y", "z"), "m", "world")
+                yield Channel(place_of(site), ("x", "y", "z"), "m", "world")
 
 
 def stated_task(scenario: Scenario, section: Mapping[str, Any]) -> Task:
@@ -76,9 +71,9 @@ def stated_task(scenario: Scenario, section: Mapping[str, Any]) -> Task:
     check_fields("task", section, where)
     names = [(kind, entry) for kind in _KINDS for entry in _entries(section, kind, where)]
     if not names:
-        raise _wrong("no term that says when it has succeeded", f"one of {', '.join(_KINDS)}", where)
+        raise wrong_task("no term that says when it has succeeded", f"one of {', '.join(_KINDS)}", where)
     sites = {}
-    aims = [_aim(scenario, kind, entry, sites, f"{where}, {kind}") for kind, entry in names]
+    aims = [aim_of(scenario, kind, entry, sites, f"{where}, {kind}") for kind, entry in names]
     costs = list(_costs(scenario, section.get("smoothness", {}), f"{where}, smoothness"))
     action, posture = _action(scenario, section.get("action", {}), f"{where}, action"), reach_of(scenario).posture
 
@@ -87,7 +82,7 @@ def stated_task(scenario: Scenario, section: Mapping[str, Any]) -> Task:
         flat = {name: values.reshape(-1, values.shape[-1]) for name, values in channels.items()}
         count = int(np.prod(leading))
         found = site_positions(scenario.base_model, posture(flat, count), sites.values()) if sites else np.zeros(0)
-        return {_place_of(name): found[:, index].reshape(*leading, 3) for index, name in enumerate(sites)}
+        return {place_of(name): found[:, index].reshape(*leading, 3) for index, name in enumerate(sites)}
 
     def derived(channels: Channels) -> dict[str, np.ndarray]:
         moving = [aim.path.now(channels) for aim in aims if aim.path is not None]
@@ -113,204 +108,17 @@ def stated_task(scenario: Scenario, section: Mapping[str, Any]) -> Task:
     )
 
 
-# Terms that say what is to come where.
-
-
-@dataclass(frozen=True)
-class _Aim:
-    """What shall be near something: a goal that is drawn, or numbers that stay.
-
-    Args:
-        value: the channel that shows it.
-        kind: how differences of it are taken.
-        measured: the channel whose noise is its figures'.
-        goal: the channel that says where to; None where `near` does.
-        box: of drawn goals; None: where another drawn start would have it.
-        still: speed of `measured` below which it stays; None where that does not decide.
-        approach: distance of what pushes it.
-        path: along which the goal moves.
-    """
-
-    value: str
-    kind: Any
-    columns: tuple[str, ...]
-    unit: str
-    frame: str
-    measured: str
-    goal: str | None
-    near: np.ndarray
-    box: np.ndarray | None
-    within: float
-    weight: float
-    still: float | None
-    approach: Value | None
-    path: _Path | None = None
-
-    @property
-    def drawn(self) -> str | None:
-        """The channel that an episode's start draws; of a path where on it the episode begins."""
-        return self.goal if self.path is None else self.path.phase
-
-    def to_go(self, channels: Channels) -> np.ndarray:
-        """What is left [..., C], as a rotation vector of orientations."""
-        here = channels[self.value]
-        there = np.broadcast_to(self.near, here.shape) if self.goal is None else channels[self.goal]
-        return difference(self.kind, here, there)
-
-    def distance(self, channels: Channels) -> np.ndarray:
-        return np.linalg.norm(self.to_go(channels), axis=-1)
-
-    def reward(self, channels: Channels) -> np.ndarray:
-        """Falls with the distance; a bonus within twice the tolerance, or so, pays for the last of it."""
-        gap = self.distance(channels)
-        return self.weight * (0.5 * np.exp(-np.square(gap / (2 * self.within))) - gap)
-
-    def figures(self, prefixed: bool) -> Iterator[ProgressFigure]:
-        own = f"{self.value} " if prefixed else ""
-        names = self.columns if self.kind != "quaternion" else ("turn x", "turn y", "turn z")
-        for index, column in enumerate(names):
-            yield ProgressFigure(f"{own}{column}", self._column(index), self.unit, self.measured)
-        yield ProgressFigure(f"{own}distance", self.distance, self.unit, self.measured, self.within, axis=False)
-        if self.still is not None:
-            velocity = f"velocity:{self.measured}"
-            yield ProgressFigure(
-                f"{own}speed",
-                lambda channels: np.linalg.norm(channels[velocity], axis=-1),
-                f"{self.unit}/s",
-                self.measured,
-                self.still,
-                axis=False,
-            )
-
-    def _column(self, index: int) -> Value:
-        return lambda channels: -self.to_go(channels)[..., index]
-
-
-def _aim(scenario: Scenario, kind: str, entry: Mapping[str, Any], sites: dict[str, int], where: str) -> _Aim:
-    of, observed = str(entry["of"]), {each.channel.name: each for each in scenario.observed}
-    if of in observed:
-        shown, value = observed[of], of
-        about = (shown.kind, shown.channel.columns, shown.channel.unit, shown.channel.frame, of)
-        width = shown.channel.width
-    else:
-        value, width = _with_site(scenario, of, sites, where), 3
-        about = ("linear", ("x", "y", "z"), "m", "world", _joint_channel(scenario, where))
-    near = np.array(entry.get("near", np.zeros(width)), float)
-    if near.size not in (1, width):
-        raise _wrong(f"near {short(entry['near'])}", f"{width} numbers, one a column of {of}", where)
-    ends = [entry[key] for key in ("box_lower", "box_upper") if key in entry]
-    if ends and (len(ends) == 1 or width != 3):
-        raise _wrong("a box of goals", f"box_lower and box_upper, of what has 3 columns ({of} has {width})", where)
-    box = np.array(ends, float) if ends else None
-    approach = _apart(_with_site(scenario, str(entry["by"]), sites, where), value) if "by" in entry else None
-    goal = None if kind == "balance" else f"goal_{of}"
-    numbers = float(entry["within"]), float(entry.get("weight", 1.0)), entry.get("still")
-    path = _path(entry, of, width, where) if kind == "track" else None
-    if path is not None and about[0] == "quaternion":
-        raise _wrong(f"a path of {of}", "a channel of positions, angles or readings: an orientation has no path", where)
-    return _Aim(value, *about, goal, near, box, *numbers, approach, path)
-
-
-@dataclass(frozen=True)
-class _Path:
-    """A goal that moves: round and round, once in a period.
-
-    Args:
-        of: what is to follow it.
-        place: turns [...] -> where the goal is [..., C].
-    """
-
-    of: str
-    period_s: float
-    place: Callable[[np.ndarray], np.ndarray]
-
-    @property
-    def phase(self) -> str:
-        return f"phase_{self.of}"
-
-    def now(self, channels: Channels) -> dict[str, np.ndarray]:
-        """Goal and its speed, where it is said since when it moves; a recording has them as its channels."""
-        if self.phase not in channels or TIME not in channels:
-            return {}
-        turns = (channels[self.phase] + channels[TIME] / self.period_s)[..., 0]
-        pace = (self.place(turns + _TURN) - self.place(turns - _TURN)) / (2 * _TURN * self.period_s)
-        return {f"goal_{self.of}": self.place(turns), f"pace_{self.of}": pace}
-
-
-_TURN = 1e-4  # of a period: half of the difference by which the speed along a path is taken
-
-
-def _path(entry: Mapping[str, Any], of: str, width: int, where: str) -> _Path:
-    """A path of sines about a middle, or through points in turn."""
-    sines = [key for key in ("around", "amplitude", "phase") if key in entry]
-    if ("through" in entry) == bool(sines) or (sines and "amplitude" not in sines):
-        raise _wrong(", ".join(sines) or "no path", "either `through`, or `amplitude` (with around, phase)", where)
-    if not sines:
-        points = np.array(entry["through"], float)
-        if points.shape[1] != width:
-            raise _wrong(f"points of {points.shape[1]} numbers", f"{width} numbers, one a column of {of}", where)
-        return _Path(of, float(entry["period_s"]), lambda turns: _between_points(points, turns))
-    rows = {key: np.array(entry.get(key, 0.0), float) for key in ("around", "amplitude", "phase")}
-    for key, row in rows.items():
-        if row.size not in (1, width):
-            raise _wrong(f"{key} {short(entry[key])}", f"{width} numbers, one a column of {of}", where)
-    around, amplitude, phase = (np.broadcast_to(row, width) for row in rows.values())
-    return _Path(
-        of,
-        float(entry["period_s"]),
-        lambda turns: around + amplitude * np.sin(2 * np.pi * (turns[..., None] + phase)),
-    )
-
-
-def _between_points(points: np.ndarray, turns: np.ndarray) -> np.ndarray:
-    """Places [..., C] on the straight lines from point to point, and back to the first, each in the same time."""
-    along = np.mod(turns, 1.0) * len(points)
-    last = np.floor(along).astype(int) % len(points)
-    share = (along - np.floor(along))[..., None]
-    return (1.0 - share) * points[last] + share * points[(last + 1) % len(points)]
-
-
 def _held(scenario: Scenario, held_s: float, where: str) -> float:
     longest = scenario.episode_steps * scenario.control_dt_s
     if held_s > longest:
-        raise _wrong(f"held_s {held_s:g}", f"at most {longest:g} s, the length of an episode", where)
+        raise wrong_task(f"held_s {held_s:g}", f"at most {longest:g} s, the length of an episode", where)
     return float(held_s)
-
-
-def _apart(one: str, other: str) -> Value:
-    between = _between(one, other)
-    return lambda channels: np.linalg.norm(between(channels), axis=-1)
-
-
-def _with_site(scenario: Scenario, name: str, sites: dict[str, int], where: str) -> str:
-    """The channel that says where something is: a measured one, or a site's, which joins those that are computed."""
-    model = scenario.base_model
-    known = [each.channel.name for each in scenario.observed]
-    if name in known:
-        return name
-    named = [model.site(index).name for index in range(model.nsite) if model.site(index).name]
-    if name not in named:
-        expected = f"a site ({', '.join(named) or 'the MJCF has none'}) or a measured channel ({', '.join(known)})"
-        raise _wrong(f"'{name}'", expected, where)
-    sites[name] = element_id(model, "site", name, where)
-    return _place_of(name)
-
-
-def _place_of(site: str) -> str:
-    return f"{site}_position"
-
-
-def _joint_channel(scenario: Scenario, where: str) -> str:
-    found = [each.channel.name for each in scenario.observed if each.qpos and each.kind != "quaternion"]
-    if not found:
-        raise _wrong("a site", "a measured channel: no joint is measured from which the site's place follows", where)
-    return found[0]
 
 
 # What the policy sees and does, where episodes begin, what costs, when it is over.
 
 
-def _observation(scenario: Scenario, action: ActionMeaning, aims: list[_Aim]) -> Iterator[ObservationTerm]:
+def _observation(scenario: Scenario, action: ActionMeaning, aims: list[Aim]) -> Iterator[ObservationTerm]:
     for each in scenario.observed:
         channel, named, velocity = each.channel, (each.channel.name,), f"velocity:{each.channel.name}"
         if each.kind == "angle" and turns_all_around(scenario, each):
@@ -338,13 +146,9 @@ def _command(scenario: Scenario) -> ObservationTerm:
     about = (command.width, command.unit, command.frame)
     for each in scenario.observed:
         if (each.channel.columns, each.channel.unit) == (command.columns, command.unit):
-            ahead = _between(command.name, each.channel.name)
+            ahead = between(command.name, each.channel.name)
             return ObservationTerm(f"{command.name} ahead", *about, (command.name, each.channel.name), ahead)
     return ObservationTerm(command.name, *about, (command.name,))
-
-
-def _between(one: str, other: str) -> Value:
-    return lambda channels: channels[one] - channels[other]
 
 
 def _directions(name: str) -> Value:
@@ -361,12 +165,12 @@ def _action(scenario: Scenario, entry: Any, where: str) -> ActionMeaning:
             "commands without bounds",
             "`ctrlrange` in the MJCF, or command_lower and command_upper in `limits`",
         )
-        raise _wrong(got, expected, where)
+        raise wrong_task(got, expected, where)
     bounds = tuple(lower.tolist()), tuple(upper.tolist())
     if "step" not in entry:
         return AbsoluteAction(*bounds)
     if np.size(entry["step"]) not in (1, len(lower)):
-        raise _wrong(f"step {short(entry['step'])}", f"a number, or {len(lower)}, one a command", where)
+        raise wrong_task(f"step {short(entry['step'])}", f"a number, or {len(lower)}, one a command", where)
     step = np.broadcast_to(np.array(entry["step"], float), np.shape(lower))
     return DisplacementAction(tuple(step.tolist()), *bounds)
 
@@ -382,7 +186,7 @@ class _Reset:
         self,
         scenario: Scenario,
         entry: Mapping[str, Any],
-        aims: list[_Aim],
+        aims: list[Aim],
         derived: Callable[[Channels], dict[str, np.ndarray]] | None,
         where: str,
     ) -> None:
@@ -394,7 +198,7 @@ class _Reset:
             places = _coordinates(model, str(name), where)
             if np.shape(ends) != ((2,) if len(places) == 1 else (2, 3)):
                 expected = "two numbers, from and to" if len(places) == 1 else "two points, from and to"
-                raise _wrong(f"{name}: {short(ends)}", expected, where)
+                raise wrong_task(f"{name}: {short(ends)}", expected, where)
             self._lower[places], self._upper[places] = ends
 
     def __call__(self, rng: np.random.Generator, count: int) -> Starts:
@@ -402,7 +206,7 @@ class _Reset:
         there = self._seen(other) if any(aim.box is None for aim in self._aims) else {}
         return Starts(start, {aim.drawn: self._goal(aim, rng, there, count) for aim in self._aims if aim.drawn})
 
-    def _goal(self, aim: _Aim, rng: np.random.Generator, there: Channels, count: int) -> np.ndarray:
+    def _goal(self, aim: Aim, rng: np.random.Generator, there: Channels, count: int) -> np.ndarray:
         if aim.path is not None:
             return rng.uniform(0.0, 1.0, (count, 1))
         return there[aim.value] if aim.box is None else rng.uniform(aim.box[0], aim.box[1], (count, 3))
@@ -423,7 +227,7 @@ def _coordinates(model: mujoco.MjModel, name: str, where: str) -> list[int]:
             first = int(model.jnt_qposadr[joint])
             return list(range(first, first + 3)) if free else [first]
     known = [model.joint(joint).name for joint in range(model.njnt) if model.jnt_type[joint] != _BALL]
-    raise _wrong(f"'{name}'", f"one of {', '.join(filter(None, known))}, or a free body", where)
+    raise wrong_task(f"'{name}'", f"one of {', '.join(filter(None, known))}, or a free body", where)
 
 
 def _costs(scenario: Scenario, entry: Mapping[str, Any], where: str) -> Iterator[Value]:
@@ -431,9 +235,9 @@ def _costs(scenario: Scenario, entry: Mapping[str, Any], where: str) -> Iterator
     measured = [each.channel.name for each in scenario.observed]
     for name, weight in entry.items():
         if name not in (*measured, "action"):
-            raise _wrong(f"'{name}'", f"action, or one of {', '.join(measured)}", where)
+            raise wrong_task(f"'{name}'", f"action, or one of {', '.join(measured)}", where)
         if not isinstance(weight, int | float) or isinstance(weight, bool) or weight < 0:
-            raise _wrong(f"{name}: {short(weight)}", "a number from 0, its weight in the reward", where)
+            raise wrong_task(f"{name}: {short(weight)}", "a number from 0, its weight in the reward", where)
         yield _effort(weight) if name == "action" else _speed(f"velocity:{name}", weight)
 
 
@@ -451,9 +255,9 @@ def _failure(scenario: Scenario, entry: Mapping[str, Any], where: str) -> Value:
     bounds = {}
     for name, ends in entry.items():
         if name not in widths:
-            raise _wrong(f"'{name}'", f"one of {', '.join(widths)}", where)
+            raise wrong_task(f"'{name}'", f"one of {', '.join(widths)}", where)
         if np.shape(ends) not in ((2,), (2, widths[name])):
-            raise _wrong(
+            raise wrong_task(
                 f"{name}: {short(ends)}", f"two numbers, or two lists of {widths[name]}: lower and upper", where
             )
         bounds[name] = np.array(ends, float)
@@ -469,8 +273,3 @@ def _entries(section: Mapping[str, Any], kind: str, where: str) -> list[Mapping[
     """The terms of a kind: one, or a list of them."""
     given = section.get(kind, [])
     return [check_fields(kind, entry, f"{where}, {kind}") for entry in (given if isinstance(given, list) else [given])]
-
-
-def _wrong(got: str, expected: str, where: str) -> ScenarioError:
-    next_step = "Correct the section `task` of the scenario's YAML file; docs/scenarios.md explains it."
-    return ScenarioError(got=got, expected=expected, where=where, next_step=next_step)

@@ -29,11 +29,12 @@ class YamlKeys:
 
 YAML_KEYS: dict[str, YamlKeys] = {
     "scenario": YamlKeys(
-        frozenset({"name", "title", "mjcf", "control_dt_s", "episode_steps", "gap_channel", "channels", "parameters"}),
+        frozenset({"name", "title", "mjcf", "control_dt_s", "gap_channel", "channels", "parameters"}),
         frozenset(
             {
                 "command",
                 "adds",
+                "episode_steps",
                 "history_steps",
                 "repeats_share",
                 "window_s",

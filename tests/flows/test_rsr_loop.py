@@ -12,6 +12,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from own_arm import write_own_arm
 from toy import TABLE_NAME
 from toy.bare import find_faults, fingerprint, run_bare_loop
 
@@ -196,8 +197,22 @@ class TestCommandLine:
         assert done.returncode == 1
         assert done.stderr == (
             f"ConfigError {root}: got --seed 4; expected 0, as in this workspace's params.yaml. "
-            "Leave the option out, or name a new workspace.\n"
+            "Leave the option out (what a campaign began with is edited in its folder, the scenario in scenario/), or "
+            "name a new workspace.\n"
         )
+
+    def test_a_task_that_does_not_fit_its_robot_is_refused_before_anything_is_made(self, tmp_path, capsys):
+        from rsr_flows import _command
+
+        own = write_own_arm(tmp_path / "arm").parent
+        task = (own / "task.py").read_text()
+        (own / "task.py").write_text(
+            task.replace("(0.1,) * 3, (-2.0,) * 3, (2.0,) * 3", "(0.1,) * 2, (-2.0,) * 2, (2.0,) * 2")
+        )
+        begun = ["--workspace", str(tmp_path / "campaign"), "--scenario", str(own)]
+        assert _command.main(begun) == 1
+        assert "got 2 numbers; expected 3, one a command" in capsys.readouterr().err
+        assert not (tmp_path / "campaign" / "scenario").exists()
 
     def test_seeds_of_a_new_workspace(self, tmp_path, monkeypatch):
         from rsr_flows import _command

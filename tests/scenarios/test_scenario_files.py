@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rsr.errors import ScenarioError
+from rsr.errors import ConfigError, ScenarioError
 from rsr.scenarios import built_in_scenarios, load_scenario
 from rsr.scenarios.yaml_keys import YAML_KEYS
 
@@ -58,9 +58,20 @@ def test_a_folder_will_do(tmp_path):
     assert load_scenario(str(tmp_path)).name == "sliding_puck"
 
 
+def test_a_folder_named_as_a_built_in_scenario_is_taken_by_its_path_and_refused_by_its_bare_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "reach").mkdir()
+    edited(tmp_path / "reach", lambda document: None)
+    with pytest.raises(ConfigError, match=r"'reach', which is built in and also a folder here.*Write \./reach"):
+        load_scenario("reach")
+    assert load_scenario("./reach").name == load_scenario(Path("reach")).name == "sliding_puck"
+    assert load_scenario("swing_up").name == "swing_up"
+
+
 def test_what_is_left_out_has_a_default(tmp_path):
     scenario = load_scenario(edited(tmp_path, removes("evaluation")))
     assert (scenario.command, scenario.history_steps, scenario.repeats_share) == (None, 0, None)
+    assert scenario.episode_steps * scenario.control_dt_s == 5.0
     names = [metric.name for metric in scenario.evaluation.metrics]
     assert names == ["puck_position_rmse", "puck_orientation_rmse"]
     assert scenario.evaluation.horizon_s == 0.5

@@ -130,6 +130,13 @@ def test_the_same_name_is_the_same_scenario_and_another_one_is_not(tmp_path):
         assert not is_same("push_t", campaign.workspace)
 
 
+def test_a_scenario_whose_task_was_edited_is_no_longer_the_campaigns(tmp_path, lab):
+    with opened(tmp_path / "w", TABLE_NAME, LoopConfig(scenario=str(lab))) as campaign:
+        assert is_same(str(lab), campaign.workspace)
+        (lab / "task.py").write_text((lab / "task.py").read_text() + "\n")
+        assert not is_same(str(lab), campaign.workspace)
+
+
 def test_a_folder_that_has_a_scenario_takes_no_built_in_one_beside_it(tmp_path, lab):
     lab.rename(tmp_path / "scenario")
     with pytest.raises(WorkspaceError, match="which would be copied there"):

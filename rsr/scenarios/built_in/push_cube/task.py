@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rsr.rotations import about_z, rotated
+from rsr.rotations import about_z, lengths, rotated
 from rsr.scenarios.built_in.pushing import kinematics, tool_plane
 from rsr.scenarios.built_in.pushing.arm import ACTION, CENTRE_M, TIP_HEIGHT_M
 from rsr.scenarios.built_in.pushing.blocks import (
@@ -46,7 +46,7 @@ def observation(channels: Channels) -> np.ndarray:
     block, target = channels["block_position"], channels["target_position"]
     heading, near = _seen(channels)
     seen = [joints, tip, target, block, target - block, block - tip]
-    seen += [near, distance(channels)[..., None], BEHIND_M - near, np.linalg.norm(near, axis=-1, keepdims=True)]
+    seen += [near, distance(channels)[..., None], BEHIND_M - near, lengths(near)[..., None]]
     seen += [rotated(each[..., :2], -heading) for each in motions(channels)]
     return np.concatenate(seen, axis=-1)
 
@@ -64,8 +64,8 @@ def reward(channels: Channels) -> np.ndarray:
     r_d = -|block - target|, r_ee = -|fingertip - block|.
     """
     block = channels["block_position"]
-    gap = np.linalg.norm(block - channels["target_position"], axis=-1)
-    guidance = np.linalg.norm(channels["tip_position"] - block, axis=-1)
+    gap = lengths(block - channels["target_position"])
+    guidance = lengths(channels["tip_position"] - block)
     arrived = np.exp(-((distance(channels) / ARRIVED_M) ** 2))
     return ARRIVAL_WEIGHT * arrived - DISTANCE_WEIGHT * gap - GUIDANCE_WEIGHT * guidance
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rsr.rotations import rotated
+from rsr.rotations import lengths, rotated
 
 OUTLINE_M = 0.001 * np.array(
     [[-50, 35.6], [50, 35.6], [50, 5.6], [15, 5.6], [15, -64.4], [-15, -64.4], [-15, 5.6], [-50, 5.6]]
@@ -42,7 +42,7 @@ def off_goal(goal: np.ndarray, turn: np.ndarray) -> np.ndarray:
 
     Twice, so that the 15 degrees of the task weigh about as much as its 3 cm.
     """
-    return np.linalg.norm(_moved(2 * OUTLINE_M, goal, turn) - 2 * OUTLINE_M, axis=-1).mean(axis=-1)
+    return lengths(_moved(2 * OUTLINE_M, goal, turn) - 2 * OUTLINE_M).mean(axis=-1)
 
 
 def nearest(tip: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rsr.rotations import about_z, rotated, wrapped, yaw_error, yaw_of
+from rsr.rotations import about_z, joined, lengths, rotated, wrapped, yaw_error, yaw_of
 from rsr.scenarios.built_in.push_t.pushing_point import nearest, off_goal, push_from
 from rsr.scenarios.built_in.pushing import kinematics, tool_plane
 from rsr.scenarios.built_in.pushing.arm import ACTION, CENTRE_M, TIP_HEIGHT_M
@@ -54,7 +54,7 @@ def observation(channels: Channels) -> np.ndarray:
     place, inwards = push_from(goal, turn)
     parts = [
         *(channels["joint_position"], _upper(channels["block_orientation"])),
-        *(tip, goal, np.stack([np.sin(turn), np.cos(turn)], axis=-1)),
+        *(tip, goal, joined(np.sin(turn), np.cos(turn))),
         *(place - tip, inwards, nearest(tip), channels["velocity:block_orientation"][..., 2:]),
         *(rotated(each[..., :2], -yaw) for each in motions(channels)),
     ]
@@ -73,7 +73,7 @@ def reward(channels: Channels) -> np.ndarray:
 
     r_d = -|block - target|, r_o = -arccos|<q_block, q_target>|, half their angle.
     """
-    gap = np.linalg.norm(channels["block_position"] - channels["target_position"], axis=-1)
+    gap = lengths(channels["block_position"] - channels["target_position"])
     alike = np.abs(np.sum(channels["block_orientation"] * channels["target_orientation"], axis=-1))
     _, goal, turn, _ = _seen(channels)
     arrived = np.exp(-((off_goal(goal, turn) / ARRIVED_M) ** 2))

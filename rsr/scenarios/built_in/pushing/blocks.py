@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rsr.rotations import yaw_of
+from rsr.rotations import lengths, yaw_of
 from rsr.scenarios.built_in.pushing import kinematics
 from rsr.scenarios.built_in.pushing.arm import CENTRE_M, STEP_RAD
 from rsr.scenarios.task import Channels, Plane, ProgressFigure, Starts, StateColumns
@@ -28,7 +28,7 @@ def offset(channels: Channels, axis: int) -> np.ndarray:
 
 def distance(channels: Channels) -> np.ndarray:
     """Distance [...] of the block from its target on the table."""
-    return np.linalg.norm((channels["block_position"] - channels["target_position"])[..., :2], axis=-1)
+    return lengths((channels["block_position"] - channels["target_position"])[..., :2])
 
 
 PLACE_FIGURES = (
@@ -51,9 +51,8 @@ def motions(channels: Channels) -> list[np.ndarray]:
     Under latency and soft servos these say what the last commands have yet to do.
     """
     joints, tip = channels["joint_position"], channels["tip_position"]
-    moved = kinematics.fingertip(joints + _STEP_S * channels["velocity:joint_position"]) - tip
-    told = kinematics.fingertip(channels["joint_setpoint"]) - tip
-    asked = kinematics.fingertip(joints + STEP_RAD * channels["action"]) - tip
+    after, last = joints + _STEP_S * channels["velocity:joint_position"], joints + STEP_RAD * channels["action"]
+    moved, told, asked = kinematics.fingertip(np.array([after, channels["joint_setpoint"], last])) - tip
     return [-channels["block_position"], moved / _STEP_S, channels["velocity:block_position"], told, asked]
 
 
@@ -65,7 +64,7 @@ def way_around(tip: np.ndarray, place: np.ndarray) -> np.ndarray:
     """
     cross = tip[..., 0] * place[..., 1] - tip[..., 1] * place[..., 0]
     bearing = np.arctan2(cross, np.sum(tip * place, axis=-1))
-    return np.maximum(ORBIT_M * np.abs(bearing), np.linalg.norm(tip - place, axis=-1))
+    return np.maximum(ORBIT_M * np.abs(bearing), lengths(tip - place))
 
 
 def states(turns: bool) -> StateColumns:

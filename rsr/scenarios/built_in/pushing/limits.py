@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from rsr.rotations import lengths
 from rsr.scenarios.built_in.pushing import kinematics
 from rsr.scenarios.built_in.pushing.arm import CENTRE_M
 from rsr.scenarios.limits import Cut, growth_bounds, shortened
@@ -110,7 +111,7 @@ class ArmLimits:
 
 
 def _from_centre(block: np.ndarray) -> np.ndarray:
-    return np.linalg.norm(block[..., :2] - CENTRE_M, axis=-1)
+    return lengths(block[..., :2] - CENTRE_M)
 
 
 def _tip_alone(setpoint: np.ndarray) -> np.ndarray:
