@@ -1,11 +1,11 @@
-"""Files that a calibration hands over: the tuned MJCF, what it cannot say, a randomisation file, a statement.
+"""Files that a calibration hands over: the tuned MJCF and URDF, what they cannot say, a randomisation, a statement.
 
 All are plain files beside each other, read without this project; docs/hand-over.md describes them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from rsr.scenarios import Scenario, structured
 from rsr.scenarios.bindings import element_name
 from rsr.scenarios.mjcf import write_mjcf
 from rsr.scenarios.sensor_errors import SensorScale
+from rsr.scenarios.urdf_writing import write_urdf
 
 SCHEMA = "rsr-randomisation/1"
 
@@ -66,7 +67,7 @@ def save_tuned_model(scenario: Scenario, calibration: Calibration, path: Path) -
 
 
 def hand_over(scenario: Scenario, calibration: Calibration, path: Path, draws: int = 100, seed: int = 0) -> SavedModel:
-    """Write the tuned model, and beside it `NAME_randomisation.json` and `NAME.md`.
+    """Write the tuned model, and beside it `NAME.urdf`, `NAME_randomisation.json` and `NAME.md`.
 
     Args:
         path: of the MJCF.
@@ -86,7 +87,9 @@ def hand_over(scenario: Scenario, calibration: Calibration, path: Path, draws: i
     saved = save_tuned_model(scenario, calibration, path)
     randomised = randomisation(scenario, calibration, path.name, draws, np.random.default_rng(seed))
     write_json(path.with_name(f"{path.stem}_randomisation.json"), randomised)
-    write_text(path.with_suffix(".md"), statement(scenario, calibration, saved))
+    model = structured(scenario, calibration.structure).model(calibration.vector(), pictures=True)
+    lost = write_urdf(model, path.with_suffix(".urdf"), scenario.name)
+    write_text(path.with_suffix(".md"), statement(scenario, calibration, saved, lost))
     return saved
 
 
@@ -134,8 +137,12 @@ def _writes(scenario: Scenario, index: int) -> list[dict[str, Any]]:
     ]
 
 
-def statement(scenario: Scenario, calibration: Calibration, saved: SavedModel) -> str:
-    """Say what the calibration proves and what it does not, on one page of Markdown."""
+def statement(scenario: Scenario, calibration: Calibration, saved: SavedModel, lost: Sequence[str]) -> str:
+    """Say what the calibration proves and what it does not, on one page of Markdown.
+
+    Args:
+        lost: what the URDF cannot say.
+    """
     known = calibration.evidence
     verdicts = {name: estimate.verdict for name, estimate in calibration.estimates.items()}
     identified = [name for name, verdict in verdicts.items() if verdict == "identified"]
@@ -168,6 +175,7 @@ def statement(scenario: Scenario, calibration: Calibration, saved: SavedModel) -
         f"{calibration.checks.model_error or 'not estimated'}",
         *[f"- {warning}" for warning in calibration.warnings],
         *_beside(saved, scenario),
+        *([f"- The URDF is less than the MJCF. It cannot say: {', '.join(lost)}."] if lost else []),
         "",
     ]
     return "\n".join(lines)

@@ -29,7 +29,7 @@ from rsr.scenarios import Channels, Scenario, Starts, Task, load_scenario
 from rsr.scenarios.activations import steady_activations
 from rsr.scenarios.commands import limits_of, rest_command
 from rsr.scenarios.task import OBSERVATION_LIMIT, Value
-from rsr.simulators import in_force, weights_of
+from rsr.simulators import SentCommands
 from rsr.simulators.effects import EffectStepper
 
 _IMAGE_HEIGHT, _IMAGE_WIDTH = 480, 640
@@ -53,7 +53,7 @@ class TaskEnv(gymnasium.Env[np.ndarray, np.ndarray]):
     Args:
         parameters: of the simulator; those left out keep their nominal value.
         scenario: name or path, or a scenario.
-        noisy: observe through the scenario's sensor noise; the reward sees the true state.
+        noisy: observe as the sensors show it, with their noise, delay, gain and bias; the reward sees the true state.
         render_mode: "rgb_array" or None.
     """
 
@@ -72,14 +72,13 @@ class TaskEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         self.observation_space = observation_space(self.task)
         self.action_space = action_space(self.task)
         self.render_mode = render_mode
-        values = scenario.space.vector(parameters or {})
+        self._values = values = scenario.space.vector(parameters or {})
         self._model = scenario.model(values, pictures=render_mode is not None)
         self._data = mujoco.MjData(self._model)
         self._effects = EffectStepper(scenario, self._model, values) if scenario.exerts_effects else None
-        self._weights = weights_of(scenario, values)
+        self._sent = SentCommands(scenario, values, 1)
         self._noisy = noisy
         self._true = self._seen = Measuring(scenario, self.task, 1)
-        self._commands = np.zeros((scenario.delay_steps + 1, self._model.nu))  # newest first
         self.goal: dict[str, np.ndarray] = {}
         self.action = np.zeros((1, self.task.action.size))
         self._channels: Channels = {}
@@ -91,7 +90,10 @@ class TaskEnv(gymnasium.Env[np.ndarray, np.ndarray]):
     ) -> tuple[np.ndarray, dict[str, Any]]:
         super().reset(seed=seed)
         self._true = Measuring(self._scenario, self.task, 1)
-        self._seen = Measuring(self._scenario, self.task, 1, self.np_random if self._noisy else None)
+        rng = self.np_random if self._noisy else None
+        self._seen = Measuring(self._scenario, self.task, 1, rng, self._values)
+        if self._scenario.draws_settings:
+            self._sent.seed = int(self.np_random.integers(2**31))
         return self.place(self.task.reset(self.np_random, 1)), self._info()
 
     def place(self, starts: Starts) -> np.ndarray:
@@ -99,8 +101,8 @@ class TaskEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         mujoco.mj_resetData(self._model, self._data)
         self._data.qpos[:] = starts.qpos[0]
         rest = rest_command(self._scenario.base_model, starts.qpos[[0]])
-        self._commands[:] = rest if starts.command is None else starts.command[0]
-        self._data.act[:] = steady_activations(self._model, self._commands[:1])[0]
+        self._sent.hold(np.arange(1), rest if starts.command is None else starts.command[:1])
+        self._data.act[:] = steady_activations(self._model, self._sent.newest)[0]
         self._forward()
         self.goal = {name: values[:1].copy() for name, values in starts.goal.items()}
         self.action = np.zeros((1, self.task.action.size))
@@ -114,8 +116,8 @@ class TaskEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         wanted = self.task.action.command(self.action, self.command, self._channels)
         before = self._value_of(self.task.potential)
         sent = self._limits.allowed(wanted, self.command, self._channels, self._scenario.control_dt_s)
-        self._commands = np.concatenate([sent, self._commands[:-1]])
-        self._advance(in_force(self._weights, self._commands))
+        self._sent.send(sent)
+        self._advance(self._sent.in_force()[0])
         self._channels = self._true(self)
         self._age += 1
         reward = self._value_of(self.task.reward) + self._value_of(self.task.potential) - before
@@ -137,7 +139,7 @@ class TaskEnv(gymnasium.Env[np.ndarray, np.ndarray]):
     @property
     def command(self) -> np.ndarray:
         """[1, nu], the newest command."""
-        return self._commands[:1]
+        return self._sent.newest
 
     def render(self) -> np.ndarray | None:  # type: ignore[override]
         """The scene from its first camera [480, 640, 3] uint8, or from MuJoCo's own where it has none."""
@@ -156,17 +158,17 @@ class TaskEnv(gymnasium.Env[np.ndarray, np.ndarray]):
             self._renderer = None
 
     def _advance(self, controls: np.ndarray) -> None:
-        """Advance by one physics step for each row of controls [N, nu]."""
+        """Advance by one physics step for each row of controls [N, nu + C]."""
         if self._effects is not None:
             self._effects.control_step(self._data, controls)
             return
         for control in controls:
-            self._data.ctrl[:] = control
+            self._data.ctrl[:] = control[: self._model.nu]
             mujoco.mj_step(self._model, self._data)
 
     def _forward(self) -> None:
         if self._effects is not None:
-            self._effects.forward(self._data, in_force(self._weights[:1], self._commands)[0])
+            self._effects.forward(self._data, self._sent.in_force()[0, 0])
         else:
             mujoco.mj_forward(self._model, self._data)
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from rsr.rotations import from_rotation_vector, product
+from rsr.environments.sensor_model import SensorModel
 from rsr.scenarios import Channels, Observed, Scenario, Starts, Task, difference
 from rsr.scenarios.braking import PAST, RATE
 from rsr.scenarios.commands import limits_of, readings_at_rest, rest_command
@@ -41,10 +41,20 @@ class Measuring:
 
     Args:
         rng: of the sensors' noise; None: the true state.
+        params: [P] or [B, P], some of which are sensors' delays, gains and biases; nominal by default.
     """
 
-    def __init__(self, scenario: Scenario, task: Task, count: int, rng: np.random.Generator | None = None) -> None:
-        self._scenario, self._task, self._rng = scenario, task, rng
+    def __init__(
+        self,
+        scenario: Scenario,
+        task: Task,
+        count: int,
+        rng: np.random.Generator | None = None,
+        params: np.ndarray | None = None,
+    ) -> None:
+        self._scenario, self._task = scenario, task
+        values = scenario.space.nominal if params is None else params
+        self._sensors = None if rng is None else SensorModel(scenario, values, count, rng)
         self._filter = 1.0 if rng is None else FILTER
         limits = limits_of(scenario, task)
         kept = {name: scenario.observed_channel(name) for name in dict.fromkeys((*task.velocities, *limits.rates))}
@@ -68,13 +78,16 @@ class Measuring:
 
     def first(self, world: Measurable, copies: np.ndarray) -> Channels:
         """Measure where the episodes of some copies have just begun and the others stand as they did."""
-        measured = self._measured(world)
+        true = self._true(world)
+        measured = true if self._sensors is None else self._sensors.begin(true, copies)
         self.begin(measured, copies, world.command)
         return self._completed(measured, world.goal, world.command, world.action)
 
     def __call__(self, world: Measurable) -> Channels:
         """Measure every channel [B, width], and whatever else the task may look at."""
-        return self.completed(self._measured(world), world.goal, world.command, world.action)
+        true = self._true(world)
+        measured = true if self._sensors is None else self._sensors(true)
+        return self.completed(measured, world.goal, world.command, world.action)
 
     def completed(self, measured: Channels, goal: Channels, command: np.ndarray, action: np.ndarray) -> Channels:
         """New measurements [B, width], and whatever else the task may look at."""
@@ -104,6 +117,7 @@ class Measuring:
         kept = {"before": self._before, "velocity": self._velocity, "rate": self._rate}
         past = {f"{name}.past": self._past.copy()} if self._rate else {}
         past |= {f"{name}.time": self._time_s, f"{name}.held": self._held_s}
+        past |= {} if self._sensors is None else self._sensors.snapshot(f"{name}.sensors")
         return past | {
             f"{name}.{what}.{key}": values.copy() for what, each in kept.items() for key, values in each.items()
         }
@@ -112,19 +126,15 @@ class Measuring:
         """Undo `snapshot`."""
         if self._rate:
             self._past = snapshot[f"{name}.past"].copy()
+        if self._sensors is not None:
+            self._sensors.restore(snapshot, f"{name}.sensors")
         self._time_s, self._held_s = (snapshot[f"{name}.{what}"].copy() for what in ("time", "held"))
         for what, each in (("before", self._before), ("velocity", self._velocity), ("rate", self._rate)):
             for key in each:
                 each[key] = snapshot[f"{name}.{what}.{key}"].copy()
 
-    def _measured(self, world: Measurable) -> dict[str, np.ndarray]:
-        sensed = world.sensordata if self._scenario.has_sensors else None
-        true = self._scenario.measure(world.states, sensed)
-        if self._rng is None:
-            return true
-        return {
-            each.channel.name: with_noise(each, true[each.channel.name], self._rng) for each in self._scenario.observed
-        }
+    def _true(self, world: Measurable) -> dict[str, np.ndarray]:
+        return self._scenario.measure(world.states, world.sensordata if self._scenario.has_sensors else None)
 
     def _differentiate(self, observed: Observed, now: np.ndarray) -> None:
         name, dt_s = observed.channel.name, self._scenario.control_dt_s
@@ -151,12 +161,3 @@ class _Begun:
     goal: dict[str, np.ndarray]
     command: np.ndarray
     action: np.ndarray
-
-
-def with_noise(observed: Observed, true: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Measurements [B, width] through the sensor's noise."""
-    if observed.kind != "quaternion":
-        return true + rng.normal(0.0, observed.noise, true.shape)
-    axis = np.eye(3) if observed.noise_axis is None else np.array([observed.noise_axis])
-    turn = rng.normal(0.0, observed.noise, (len(true), len(axis))) @ axis
-    return product(from_rotation_vector(turn), true)

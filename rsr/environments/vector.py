@@ -44,7 +44,8 @@ class TaskVecEnv(JointVecEnv):
         params: of the simulator to train in: [P], or [count, P] where each copy has its own.
         bonus: reward to add, such as InfoGap.
         stagger: start the copies at random ages, so that their resets do not coincide.
-        noisy: observe through the scenario's sensor noise; reward and bonus see the true state.
+        noisy: observe as the sensors show it, with their noise, delay, gain and bias; reward and bonus see the true
+            state.
     """
 
     def __init__(
@@ -60,11 +61,11 @@ class TaskVecEnv(JointVecEnv):
     ) -> None:
         self.render_mode = None
         tried_task(scenario)
-        self.world = World.simulated(scenario, params, count, threads)
+        self.world = World.simulated(scenario, params, count, threads, seed)
         self.task = self.world.task
         super().__init__(count, observation_space(self.task), action_space(self.task))
         self.bonus = bonus
-        self._scenario = scenario
+        self._scenario, self._params = scenario, params
         self._limit = scenario.episode_steps
         self._stagger, self._noisy = stagger, noisy
         self._begin_randomness(seed)
@@ -137,8 +138,8 @@ class TaskVecEnv(JointVecEnv):
 
     def _begin_randomness(self, seed: int | None) -> None:
         self._rng = np.random.default_rng(seed)
-        count = self.world.count
-        self._measuring = Measuring(self._scenario, self.task, count, self._rng) if self._noisy else None
+        rng = self._rng if self._noisy else None
+        self._measuring = rng and Measuring(self._scenario, self.task, self.world.count, rng, self._params)
 
     def _report(self, infos: list[dict[str, Any]], ended: np.ndarray, last: np.ndarray, failed: np.ndarray) -> None:
         success = self.task.succeeded(self.world.channels)

@@ -14,7 +14,7 @@ from rsr.errors import ConfigError
 from rsr.scenarios import Channels, Scenario, Starts, task_of
 from rsr.scenarios.activations import steady_activations
 from rsr.scenarios.commands import limits_of, rest_commands
-from rsr.simulators import in_force, weights_of
+from rsr.simulators import SentCommands
 from rsr.simulators.effects import EffectBatch
 
 
@@ -23,8 +23,9 @@ class World:
 
     Args:
         models: one a copy, or one for all of them.
-        weights: [B or 1, substeps, H + 1, ...], of past commands in each copy; see `weights_of`.
-        params: [P] or [B, P], that effects take; nominal by default.
+        params: [P] or [B, P], that commands and effects take.
+        delay_s: of commands, [B] or [1]; by default what the parameters say.
+        seed: of what effects draw for each command.
         threads: rollout threads; 2 use both cores of a small machine.
     """
 
@@ -32,10 +33,11 @@ class World:
         self,
         scenario: Scenario,
         models: Sequence[mujoco.MjModel],
-        weights: np.ndarray,
+        params: np.ndarray,
         count: int,
         threads: int = 2,
-        params: np.ndarray | None = None,
+        delay_s: np.ndarray | None = None,
+        seed: int = 0,
     ) -> None:
         self.scenario, self.task = scenario, task_of(scenario)
         self.limits = limits_of(scenario, self.task)
@@ -44,14 +46,13 @@ class World:
         self._models = list(models) if len(models) == count else [model] * count
         self._data = [mujoco.MjData(model) for _ in range(max(1, threads))]
         self._pool = mujoco_rollout.Rollout(nthread=threads)
-        self._weights = np.broadcast_to(weights, (count, *weights.shape[1:]))
-        substeps, ages = weights.shape[1:3]
+        substeps = round(scenario.control_dt_s / model.opt.timestep)
         self._dt_s = substeps * model.opt.timestep
+        self.sent = SentCommands(scenario, params, count, delay_s, substeps, seed)
         size = mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_FULLPHYSICS)
         self._full = np.zeros((count, size))
         self._trajectory = np.zeros((count, substeps, size))
         self._sensors = np.zeros((count, substeps, model.nsensordata))
-        self._commands = np.zeros((count, ages, model.nu))  # newest first
         widths = {channel.name: channel.width for channel in scenario.channels}
         self.goal = {name: np.zeros((count, widths[name])) for name in self.task.goal}
         self.action = np.zeros((count, self.task.action.size))
@@ -59,17 +60,15 @@ class World:
         self._potential_before = np.zeros(count)
         self._valued: tuple[Channels | None, np.ndarray] = None, self._potential_before
         self._rest = rest_commands(scenario.base_model)  # a model's own actuators may be replaced by effects
-        values = np.broadcast_to(scenario.space.nominal if params is None else params, (count, len(scenario.space)))
+        values = np.broadcast_to(params, (count, len(scenario.space)))
         self._effects = EffectBatch(scenario, self._models, values, threads) if scenario.exerts_effects else None
 
     @classmethod
-    def simulated(cls, scenario: Scenario, params: np.ndarray, count: int, threads: int = 2) -> World:
+    def simulated(cls, scenario: Scenario, params: np.ndarray, count: int, threads: int = 2, seed: int = 0) -> World:
         """Make copies of the scenario's simulator, all with parameters [P] or each with its own row of [B, P]."""
         rows = np.atleast_2d(params)
         _check_rows(scenario, rows, count)
-        weights = [weights_of(scenario, row) for row in rows]
-        models = [scenario.model(row) for row in rows]
-        return cls(scenario, models, np.stack(weights), count, threads, rows)
+        return cls(scenario, [scenario.model(row) for row in rows], rows, count, threads, seed=seed)
 
     def __enter__(self) -> World:
         return self
@@ -83,14 +82,14 @@ class World:
     def place(self, copies: np.ndarray, starts: Starts) -> None:
         """Put some copies at rest where new episodes start."""
         command = self._rest(starts.qpos) if starts.command is None else starts.command
-        # What was measured before refers to goals, commands and actions as they were: those are replaced, not changed.
-        self._commands, self.action = self._commands.copy(), self.action.copy()
+        # What was measured before refers to goals and actions as they were: those are replaced, not changed.
+        self.action = self.action.copy()
         self.goal = {name: values.copy() for name, values in self.goal.items()}
         self._full[copies] = 0.0
         self._full[copies, 1 : 1 + self.model.nq] = starts.qpos
         first = 1 + self.model.nq + self.model.nv
         self._full[copies, first : first + self.model.na] = steady_activations(self.model, command)
-        self._commands[copies] = command[:, None]
+        self.sent.hold(copies, command)
         self.action[copies] = 0.0
         for name, values in starts.goal.items():
             self.goal[name][copies] = values
@@ -105,14 +104,14 @@ class World:
 
     def send(self, command: np.ndarray) -> None:
         """Advance one control step under commands [B, nu]."""
-        self._commands = np.concatenate([command[:, None], self._commands[:, :-1]], axis=1)
-        controls = in_force(self._weights, self._commands)
+        self.sent.send(command)
+        controls = self.sent.in_force()
         if self._effects is None:
             self._pool.rollout(
                 self._models,
                 self._data,
                 self._full,
-                controls,
+                np.ascontiguousarray(controls[..., : self.model.nu]),
                 state=self._trajectory,
                 sensordata=self._sensors,
                 skip_checks=True,
@@ -120,21 +119,20 @@ class World:
             )
         else:
             # FULLPHYSICS begins with the time, which no effect knows.
-            self._trajectory[:, :, 1:] = self._effects.advance(
-                self._full[:, 1:], self.scenario.with_per_episode(controls)
-            )
+            self._trajectory[:, :, 1:] = self._effects.advance(self._full[:, 1:], controls)
         self._full = self._trajectory[:, -1].copy()
         self.channels = self._true(self)
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Everything that the coming steps depend on, copied."""
         goal = {f"goal.{name}": values.copy() for name, values in self.goal.items()}
-        own = {"full": self._full.copy(), "commands": self._commands.copy(), "action": self.action.copy()}
-        return {**own, **goal, **self._true.snapshot("true")}
+        own = {"full": self._full.copy(), "action": self.action.copy()}
+        return {**own, **goal, **self.sent.snapshot(), **self._true.snapshot("true")}
 
     def restore(self, snapshot: dict[str, np.ndarray]) -> None:
         """Undo `snapshot`."""
-        self._full, self._commands, self.action = (snapshot[name].copy() for name in ("full", "commands", "action"))
+        self._full, self.action = snapshot["full"].copy(), snapshot["action"].copy()
+        self.sent.restore(snapshot)
         self.goal = {name: snapshot[f"goal.{name}"].copy() for name in self.goal}
         self._true.restore(snapshot, "true")
         self.channels = self._true.first(self, np.zeros(0, int))
@@ -142,18 +140,25 @@ class World:
     @property
     def command(self) -> np.ndarray:
         """[B, nu], the newest command."""
-        return self._commands[:, 0]
+        return self.sent.newest
 
     @property
     def sensordata(self) -> np.ndarray:
         """Readings [B, nsensordata] of MuJoCo's sensors at the present state."""
         # MuJoCo senses before it steps: a step whose end nobody needs reads the sensors here.
-        now = in_force(self._weights[:, :1], self._commands)
+        now = self.sent.in_force()[:, :1]
         if self._effects is not None:
-            return self._effects.sense(self._full[:, 1:], self.scenario.with_per_episode(now[:, 0]))
+            return self._effects.sense(self._full[:, 1:], now[:, 0])
         beyond, readings = np.zeros_like(self._trajectory[:, :1]), np.zeros_like(self._sensors[:, :1])
         self._pool.rollout(
-            self._models, self._data, self._full, now, state=beyond, sensordata=readings, skip_checks=True, nstep=1
+            self._models,
+            self._data,
+            self._full,
+            np.ascontiguousarray(now[..., : self.model.nu]),
+            state=beyond,
+            sensordata=readings,
+            skip_checks=True,
+            nstep=1,
         )
         return readings[:, 0]
 

@@ -104,7 +104,7 @@ def _sources(folder: Path, calibration: Path | None, sessions: Sequence[Path]) -
 def _met(scenario: Scenario, policy: Policy, params: np.ndarray) -> np.ndarray:
     """Observations [1000, n] that the policy meets in the simulator with parameters [P]."""
     rng, task, everyone = generator(0, "export", "parity"), policy.task, np.arange(_COPIES)
-    measuring = Measuring(scenario, task, _COPIES, rng)
+    measuring = Measuring(scenario, task, _COPIES, rng, params)
     with World.simulated(scenario, params, _COPIES) as world:
         world.place(everyone, task.reset(rng, _COPIES))
         observations = [task.observe(measuring.first(world, everyone))]

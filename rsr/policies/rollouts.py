@@ -81,7 +81,7 @@ def run(
     """
     count, steps = len(starts), scenario.episode_steps if steps is None else steps
     task, everyone = policy.task, np.arange(len(starts))
-    measuring = Measuring(scenario, task, count, rng)
+    measuring = Measuring(scenario, task, count, rng, params)
     rows = np.ones(count, int)
     with World.simulated(scenario, params, count) as world:
         world.place(everyone, starts)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 
 from rsr.environments import World
-from rsr.environments.measuring import at_rest, with_noise
+from rsr.environments.measuring import at_rest
+from rsr.environments.sensor_model import SensorModel
 from rsr.errors import ScenarioError
 from rsr.realities.envelope import recordable
-from rsr.scenarios import Observed, Scenario, Task
+from rsr.scenarios import Scenario, Task
 from rsr.scenarios.commands import rest_command
-from rsr.scenarios.sensors import scaled
 
 _VELOCITY_WINDOW_S = 0.1
 """A recorded velocity is as noisy as the difference of two positions this far apart."""
@@ -30,47 +29,24 @@ class Sensors:
     def __init__(
         self, scenario: Scenario, noise_factor: float, parameters: np.ndarray, count: int, rng: np.random.Generator
     ) -> None:
-        self._scenario, self._parameters, self._rng = scenario, parameters, rng
-        self._observed = [replace(each, noise=noise_factor * each.noise) for each in scenario.observed]
-        self._noise = np.ones(scenario.base_model.nv)
-        for each in self._observed:
-            self._noise[list(each.dofs)] = each.noise
-        self._late_steps = {
-            name: max(0.0, parameters[index] / scenario.control_dt_s) for name, index in scenario.sensor_delays
-        }
-        biased = [each for each in scenario.observed if each.bias_std > 0]
-        self._bias = {each.channel.name: rng.normal(0.0, each.bias_std, (count, each.channel.width)) for each in biased}
-        self._shown: dict[str, list[np.ndarray]] = {}
+        self._scenario, self._rng, self._count = scenario, rng, count
+        self._model = SensorModel(scenario, parameters, count, rng, noise_factor)
+        self._noise, self._has_begun = np.ones(scenario.base_model.nv), False
+        for each in scenario.observed:
+            self._noise[list(each.dofs)] = noise_factor * each.noise
 
     def __call__(self, world: World) -> dict[str, np.ndarray]:
         """Measure all channels [B, width] that show the simulator."""
         states = world.states
         true = self._scenario.measure(states, world.sensordata if self._scenario.has_sensors else None)
-        true = scaled(self._scenario, true, self._parameters)
-        measured = {each.channel.name: self._read(each, true[each.channel.name]) for each in self._observed}
+        measured = self._model(true) if self._has_begun else self._model.begin(true, np.arange(self._count))
+        self._has_begun = True
         for velocity in self._scenario.velocities:
             dofs = np.array(velocity.dofs)
             noise = self._noise[dofs] * np.sqrt(2.0) / _VELOCITY_WINDOW_S
             values = states[:, self._scenario.base_model.nq + dofs]
             measured[velocity.channel.name] = values + self._rng.normal(0.0, noise, values.shape)
         return measured
-
-    def _read(self, observed: Observed, now: np.ndarray) -> np.ndarray:
-        name = observed.channel.name
-        if name in self._late_steps:
-            now = self._late(observed, now)
-        return with_noise(observed, now, self._rng) + self._bias.get(name, 0.0)
-
-    def _late(self, observed: Observed, now: np.ndarray) -> np.ndarray:
-        """Values as they were so many steps ago, linear between two steps; before the beginning nothing moved."""
-        name = observed.channel.name
-        steps = self._late_steps[name]
-        shown = self._shown.setdefault(name, [])
-        shown.insert(0, now)
-        del shown[int(np.ceil(steps)) + 1 :]
-        newer, older = (shown[min(int(age), len(shown) - 1)] for age in (np.floor(steps), np.ceil(steps)))
-        value = newer + (steps - np.floor(steps)) * (older - newer)
-        return value / np.linalg.norm(value, axis=1, keepdims=True) if observed.kind == "quaternion" else value
 
 
 def check_recordable(scenario: Scenario, task: Task) -> None:
@@ -86,14 +62,14 @@ def check_recordable(scenario: Scenario, task: Task) -> None:
     session_row(scenario, channels, command, np.zeros((1, task.action.size)), np.zeros(1))
 
 
-def _settings(scenario: Scenario, count: int) -> dict[str, np.ndarray]:
-    """Channels [B, width] whose columns are all settings of effects, as they are where nothing is recorded."""
-    settings = scenario.effects.settings if scenario.effects else ()
+def _settings(scenario: Scenario, settings: np.ndarray) -> dict[str, np.ndarray]:
+    """Channels [B, width] whose columns are all settings [B, C] of effects."""
     found = {}
     for channel in scenario.other_channels:
-        own = {each.column: each.otherwise for each in settings if each.channel == channel.name}
+        named = zip(scenario.settings, settings.T, strict=True)
+        own = {each.column: values for each, values in named if each.channel == channel.name}
         if len(own) == channel.width:
-            found[channel.name] = np.tile([own[column] for column in range(channel.width)], (count, 1))
+            found[channel.name] = np.stack([own[column] for column in range(channel.width)], axis=1)
     return found
 
 
@@ -103,6 +79,7 @@ def session_row(
     sent: np.ndarray,
     action: np.ndarray,
     share: np.ndarray,
+    settings: np.ndarray | None = None,
 ) -> dict[str, np.ndarray]:
     """Values [B, width] of every channel of the scenario in one control step.
 
@@ -110,12 +87,15 @@ def session_row(
         channels: measured, given as goal, or computed by the task.
         sent: commands [B, nu].
         share: of the command that was cut [B].
+        settings: of effects [B, C]; by default what stands for the unrecorded.
 
     Raises:
         ScenarioError: nothing says what a channel is, or it has other columns than its values.
     """
     commanded = {} if scenario.command is None else {scenario.command: sent}
-    commanded |= _settings(scenario, len(sent))
+    if settings is None:
+        settings = np.tile(scenario.unrecorded[len(scenario.per_episode) :], (len(sent), 1))
+    commanded |= _settings(scenario, settings)
     known = {**channels, **commanded, "action": recordable(action), "clipped": share[:, None]}
     row = {}
     for channel in scenario.channels:

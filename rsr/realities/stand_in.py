@@ -28,7 +28,6 @@ from rsr.realities.sensing import Sensors, check_recordable, session_row
 from rsr.scenarios import Channels, Observed, RecordedVelocity, Scenario, Task, load_scenario
 from rsr.scenarios.commands import command_kinds
 from rsr.sessions import Card, Channel, Episode, Session
-from rsr.simulators import weights_of
 
 
 class StandIn:
@@ -70,15 +69,14 @@ class StandIn:
     def world(self, rng: np.random.Generator, episodes: int) -> World:
         """A hidden world for so many episodes, each with its own latency."""
         scenario, truth = self._scenario, self._truth
-        substeps = round(scenario.control_dt_s / self._model.opt.timestep)
         delays = np.zeros(1)
         if scenario.delay_parameter is not None:
             middle = truth.parameters[scenario.space.names[scenario.delay_parameter]]
             longest = scenario.delay_steps * scenario.control_dt_s
             delays = rng.normal(middle, truth.delay_jitter_s, episodes).clip(0.0, longest)
         hidden = scenario.space.vector(truth.parameters)
-        weights = [weights_of(scenario, hidden, delay_s=delay, substeps=substeps) for delay in delays]
-        return World(scenario, [self._model], np.stack(weights), episodes, params=hidden)
+        seed = int(rng.integers(2**31)) if scenario.draws_settings else 0
+        return World(scenario, [self._model], hidden, episodes, delay_s=delays, seed=seed)
 
     def sensors(self, rng: np.random.Generator, episodes: int) -> Sensors:
         """Sensors for so many episodes, from their beginning."""
@@ -126,16 +124,18 @@ class _Run:
         action = policy.act(self._task.observe(channels))
         wanted = wanted_command(self._task, action, self._world.command, channels)
         limited = self._guard.limit(wanted, channels)
-        self._add(session_row(self._scenario, channels, limited.sent, action, limited.share), channels)
         self._world.action = np.clip(recordable(action), -1.0, 1.0)
-        self._world.send(limited.sent)
+        self._world.send(limited.sent)  # which draws the settings that are recorded beside the command
+        settings = self._world.sent.settings
+        self._add(session_row(self._scenario, channels, limited.sent, action, limited.share, settings), channels)
 
     def close(self) -> None:
         """Add the last row: what was measured at the end, under the command that was in force."""
         channels = self._measure()
         in_force = {name: self._rows[-1][name] for name in ("action", "clipped") if name in self._rows[-1]}
         share = np.zeros(self._world.count)
-        row = session_row(self._scenario, channels, self._world.command, self._world.action, share)
+        settings = self._world.sent.settings
+        row = session_row(self._scenario, channels, self._world.command, self._world.action, share, settings)
         self._add(row | in_force, channels)
 
     def episodes(self) -> tuple[Episode, ...]:

@@ -137,7 +137,7 @@ def _command_law(
     space: ParameterSpace,
     where: str,
 ) -> CommandLaw:
-    """A law of commands; its number is known when a rollout begins, so it follows no recorded column."""
+    """A law of commands. A latency may be recorded command by command; a lag is known when a rollout begins."""
     law, (wanted, least) = entry["law"], COMMAND_LAWS[entry["law"]]
     if "joints" in entry or "actuators" not in entry:
         raise _wrong(
@@ -152,7 +152,7 @@ def _command_law(
     if wanted not in given or set(given) - {wanted, "longest"}:
         raise _wrong(f"arguments {', '.join(given) or '(none)'}", f"{wanted}, in s, and where needed longest", where)
     value, longest = given[wanted], given.get("longest")
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping) and law != "latency":
         raise _wrong("a recorded column", "a number, a parameter's name or a value per episode", f"{where}, {wanted}")
     source = _source(value, known, f"{where}, {wanted}")
     if source.parameter is not None:
@@ -166,7 +166,24 @@ def _command_law(
             raise _wrong(f"longest {short(longest)}", f"the longest {wanted} of all episodes, in s", where)
     if not shortest >= least:
         raise _wrong(f"{wanted} of {shortest:g} s", f"{least:g} s at least", where)
-    return CommandLaw(name, law, actuators, source.constant, source.parameter, source.column, float(longest or 0.0))
+    _check_within(value, float(longest or 0.0), f"{where}, {wanted}")
+    return CommandLaw(
+        name=name,
+        law=law,
+        actuators=actuators,
+        constant=source.constant,
+        parameter=source.parameter,
+        column=source.column,
+        longest_s=float(longest or 0.0),
+        varies=isinstance(value, Mapping),
+    )
+
+
+def _check_within(value: Any, longest: float, where: str) -> None:
+    """Refuse what stands for unrecorded latencies where it is not within their bounds."""
+    otherwise = np.ravel(value["otherwise"]) if isinstance(value, Mapping) else np.zeros(1)
+    if not (otherwise.min() >= 0.0 and otherwise.max() <= longest):
+        raise _wrong(f"otherwise {short(value['otherwise'])}", f"0 to {longest:g} s, its `longest`", where)
 
 
 def _check_filtered_once(model: mujoco.MjModel, laws: Sequence[CommandLaw], where: str) -> None:
@@ -215,7 +232,8 @@ def _source(value: Any, known: _Known, where: str) -> Source:
     columns = list(known.channels[entry["channel"]]["columns"])
     if entry["column"] not in columns:
         raise _wrong(f"column '{entry['column']}'", f"one of {', '.join(columns)}", where)
-    setting = Setting(entry["channel"], columns.index(entry["column"]), float(entry["otherwise"]))
+    low, high = np.broadcast_to(np.asarray(entry["otherwise"], float), 2).tolist()
+    setting = Setting(entry["channel"], columns.index(entry["column"]), low, high)
     if setting not in known.settings:
         known.settings.append(setting)
     return Source(column=len(known.per_episode) + known.settings.index(setting))

@@ -7,6 +7,7 @@ What is done to commands before they act is in `rsr.scenarios.command_laws`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,12 +42,19 @@ class Setting:
     """A recorded column that a law's argument follows.
 
     Args:
-        otherwise: the value where nothing was recorded: in training and on a stand-in.
+        lowest, largest: of the value where nothing was recorded: in training and on a stand-in each command draws its
+            own between them, and everywhere else it is their mean.
     """
 
     channel: str
     column: int
-    otherwise: float
+    lowest: float
+    largest: float
+
+    @property
+    def otherwise(self) -> float:
+        """The value where nothing was recorded and nothing is drawn."""
+        return 0.5 * (self.lowest + self.largest)
 
 
 @dataclass(frozen=True)
@@ -168,9 +176,9 @@ class Effects:
         drive = torque = damping = dry = xp.zeros_like(qvel)
         ctrl = commands * self._kept
         for effect, (law, values), (on_dofs, on_actuators) in zip(self.each, arguments, self._spreads, strict=True):
-            dofs = list(effect.dofs)
+            dofs = _columns(effect.dofs)
             joint = JointMotion(
-                position=qpos[..., list(effect.qpos)],
+                position=qpos[..., _columns(effect.qpos)],
                 velocity=qvel[..., dofs],
                 command=_clipped(xp, commands, effect),
                 drive=drive[..., dofs],
@@ -180,13 +188,13 @@ class Effects:
             made = law(xp, joint, **effect.completed(xp, values, params, settings))
             shape = joint.velocity
             if effect.actuators:
-                drive = drive + _spread(made.torque, shape, on_dofs)
-                ctrl = ctrl + _spread(made.torque, shape, on_actuators)
+                drive = _added(drive, made.torque, shape, on_dofs)
+                ctrl = _added(ctrl, made.torque, shape, on_actuators)
             else:
-                exerted = _spread(made.torque, shape, on_dofs)
-                torque, load = torque + exerted, load + exerted
-            damping = damping + _spread(made.damping, shape, on_dofs)
-            dry = dry + _spread(made.dry_friction, shape, on_dofs)
+                torque = _added(torque, made.torque, shape, on_dofs)
+                load = _added(load, made.torque, shape, on_dofs)
+            damping = _added(damping, made.damping, shape, on_dofs)
+            dry = _added(dry, made.dry_friction, shape, on_dofs)
         return Applied(ctrl, torque, damping, xp.maximum(dry, 0.0))
 
     def arguments(self, xp: Any, params: Array) -> list[tuple[Law, dict[str, Array | None]]]:
@@ -236,23 +244,31 @@ class Effects:
         return tuple((_places(effect.dofs, self.dofs), _places(effect.actuators, self.inputs)) for effect in self.each)
 
 
+def _columns(indices: tuple[int, ...]) -> slice | list[int]:
+    """Some columns of an array; those that lie side by side as a view, which costs a tenth of a copy."""
+    first = indices[0]
+    adjoining = indices == tuple(range(first, first + len(indices)))
+    return slice(first, first + len(indices)) if adjoining else list(indices)
+
+
 def _places(indices: tuple[int, ...], size: int) -> np.ndarray | None:
     """A matrix [J, size] with a 1 in each row; None where it would be the identity."""
     return None if indices == tuple(range(size)) else np.eye(size)[list(indices)]
 
 
-def _spread(value: Array, shape: Array, places: np.ndarray | None) -> Array:
-    """Put a law's result, a number or [..., 1 or J], into its places [J, n], None if each is in its own."""
+def _added(total: Array, value: Array, shape: Array, places: np.ndarray | None) -> Array:
+    """Add a law's result, a number or [..., 1 or J], in its places [J, n], None if each is in its own."""
     if isinstance(value, float) and value == 0.0:
-        return 0.0
+        return total
     whole = value if np.shape(value) == shape.shape else value + 0.0 * shape
-    return whole if places is None else whole @ places
+    return total + (whole if places is None else whole @ places)
 
 
 def _clipped(xp: Any, commands: Array, effect: Effect) -> Array:
     """The commands of the actuators that an effect replaces, within their range."""
     if not effect.actuators:
         return 0.0
-    own = commands[..., list(effect.actuators)]
-    lower, upper = np.array(effect.command_range)
-    return xp.clip(own, lower, upper) if np.isfinite([lower, upper]).any() else own
+    own = commands[..., _columns(effect.actuators)]
+    lower, upper = effect.command_range
+    unlimited = lower == (-math.inf,) * len(lower) and upper == (math.inf,) * len(upper)
+    return own if unlimited else xp.minimum(xp.maximum(own, np.array(lower)), np.array(upper))

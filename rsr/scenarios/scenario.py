@@ -245,6 +245,16 @@ class Scenario:
         return self.effects.on_commands if self.effects else ()
 
     @property
+    def varies_latency(self) -> bool:
+        """Whether commands of one episode may be late by different times."""
+        return any(law.varies for law in self.command_laws)
+
+    @property
+    def draws_settings(self) -> bool:
+        """Whether a setting of effects has no one number where nothing was recorded."""
+        return any(each.lowest < each.largest for each in self.settings)
+
+    @property
     def exerts_effects(self) -> bool:
         """Whether effects exert forces; those that only change commands cost nothing in physics steps."""
         return bool(self.effects and self.effects.each)
@@ -336,12 +346,14 @@ class Scenario:
         """
         commands = self.commands(episode)
         wanted = np.clip(np.arange(row - self.history_steps, row + steps), 0, len(commands) - 1)
-        values = [each.of(episode) for each in self.per_episode]
-        for law in self.command_laws:
-            law.check(values, episode.index)
-        columns = [np.full(len(wanted), value) for value in values]
+        columns = [np.full(len(wanted), each.of(episode)) for each in self.per_episode]
         columns += [episode[each.channel][wanted, each.column] for each in self.settings]
-        return np.column_stack([commands[wanted], *columns]) if columns else commands[wanted]
+        if not columns:
+            return commands[wanted]
+        beside = np.column_stack(columns)
+        for law in self.command_laws:
+            law.check(beside, episode.index)
+        return np.concatenate([commands[wanted], beside], axis=1)
 
     @property
     def settings(self) -> tuple[Setting, ...]:
@@ -362,8 +374,13 @@ class Scenario:
         """Commands [..., nu + C]; where they are [..., nu], what stands for the unrecorded is added."""
         if commands.shape[-1] == self.command_width:
             return commands
-        given = np.concatenate([self.nominal_per_episode, [each.otherwise for each in self.settings]])
+        given = self.unrecorded
         return np.concatenate([commands, np.broadcast_to(given, (*commands.shape[:-1], len(given)))], axis=-1)
+
+    @cached_property
+    def unrecorded(self) -> np.ndarray:
+        """What stands [C] for values per episode and settings where nothing was recorded."""
+        return np.concatenate([self.nominal_per_episode, [each.otherwise for each in self.settings]])
 
     def states(self, episode: Episode) -> np.ndarray:
         """States [T + 1, n] of a recording, freed of measurement noise as far as a few rows allow (`smooth`).

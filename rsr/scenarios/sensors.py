@@ -30,17 +30,17 @@ def lags(scenario: Scenario, values: np.ndarray) -> dict[str, float]:
 
 
 def scales(scenario: Scenario, values: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Gains [C] and biases [C] of each channel, with parameters [P]; only channels that a parameter scales."""
+    """Gains [..., C] and biases [..., C] of each channel, with parameters [..., P]; only those that are scaled."""
     found: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     for scale in scenario.sensor_scales:
-        width = scenario.observed_channel(scale.channel).channel.width
-        gain, bias = found.setdefault(scale.channel, (np.ones(width), np.zeros(width)))
-        (gain if scale.kind == "gain" else bias)[list(scale.columns)] = values[scale.parameter]
+        shape = (*values.shape[:-1], scenario.observed_channel(scale.channel).channel.width)
+        gain, bias = found.setdefault(scale.channel, (np.ones(shape), np.zeros(shape)))
+        (gain if scale.kind == "gain" else bias)[..., list(scale.columns)] = values[..., scale.parameter, None]
     return found
 
 
 def scaled(scenario: Scenario, measured: Mapping[str, np.ndarray], values: np.ndarray) -> dict[str, np.ndarray]:
-    """Readings [..., C] of values [..., C] without noise or delay: gain x value + bias."""
+    """Readings [..., C] of values [..., C] without noise or delay, with parameters [P]: gain x value + bias."""
     found = scales(scenario, values)
     return {name: found[name][0] * rows + found[name][1] if name in found else rows for name, rows in measured.items()}
 

@@ -199,7 +199,8 @@ _FORMS: dict[str, Form] = {
     **dict.fromkeys(("title", "mjcf", "gap_channel", "unit", "frame", "clock", "mode", "description", "delays"), _TEXT),
     **dict.fromkeys(("tag", "times"), _TEXT),
     **dict.fromkeys(("channel", "column", "law", "statistic", "struck", "position", "orientation"), _TEXT),
-    **dict.fromkeys(("nominal", "lower", "upper", "otherwise", "below_m"), _ANY_NUMBER),
+    **dict.fromkeys(("nominal", "lower", "upper", "below_m"), _ANY_NUMBER),
+    "otherwise": _RANGE,
     **dict.fromkeys(("control_dt_s", "window_s", "gap_horizon_s", "horizon_s", "prior_std", "display_unit"), _POSITIVE),
     "noise": _POSITIVE,  # errors are counted in its units
     **dict.fromkeys(("bias_std", "bias_window_s"), _NOT_NEGATIVE),

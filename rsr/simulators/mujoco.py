@@ -62,14 +62,15 @@ def delay_weights(delay_s: float, control_dt_s: float, substeps: int, history: i
 def weights_of(
     scenario: Scenario,
     values: np.ndarray,
-    per_episode: np.ndarray | None = None,
+    given: np.ndarray | None = None,
     delay_s: float | None = None,
     substeps: int | None = None,
 ) -> np.ndarray:
-    """Weights of past commands with parameters [P]: [substeps, H + 1], or [substeps, H + 1, nu + C] where they differ.
+    """Weights of past commands with parameters [P]: [substeps, A], or [substeps, A, nu + C] where they differ.
 
     Args:
-        per_episode: values [C] of an episode; nominal ones by default.
+        given: columns [C] beside the commands, or [A, C] beside each of them, newest first; what stands for the
+            unrecorded by default.
         delay_s: by default what the parameters say.
         substeps: by default the scenario's.
     """
@@ -77,10 +78,43 @@ def weights_of(
     if not scenario.command_laws:
         return delay_weights(late, scenario.control_dt_s, steps, scenario.delay_steps)
     edges_s = scenario.control_dt_s * np.linspace(0.0, 1.0, steps + 1)
-    given = scenario.nominal_per_episode if per_episode is None else per_episode
-    ages, width = scenario.delay_steps + 1, scenario.command_width
-    laws, dt_s = scenario.command_laws, scenario.control_dt_s
-    return command_weights(np, laws, values, given, np.float64(late), edges_s, dt_s, ages, width)
+    beside = scenario.unrecorded if given is None else given
+    beside = np.broadcast_to(beside, (scenario.delay_steps + 1, beside.shape[-1]))
+    laws, dt_s, width = scenario.command_laws, scenario.control_dt_s, scenario.command_width
+    return command_weights(np, laws, values, beside, np.float64(late), edges_s, dt_s, width)
+
+
+def controls_of(scenario: Scenario, params: np.ndarray, commands: np.ndarray) -> np.ndarray:
+    """Controls [B, T * substeps, nu + C] at physics rate, of commands [B, A - 1 + T, nu + C] with parameters [B, P]."""
+    first, size = scenario.base_model.nu, params.shape[1]
+    if not scenario.varies_latency:
+        rows = np.concatenate([params, commands[:, 0, first : first + len(scenario.per_episode)]], axis=1)
+        unique, which = np.unique(rows, axis=0, return_inverse=True)
+        weights = np.stack([weights_of(scenario, row[:size], row[size:]) for row in unique])
+        return delayed(commands, weights[which.ravel()])
+    ages = scenario.delay_steps + 1
+    newest_first = [commands[:, step : step + ages][:, ::-1] for step in range(commands.shape[1] - ages + 1)]
+    return np.concatenate([in_force(varying_weights(scenario, params, each), each) for each in newest_first], axis=1)
+
+
+def varying_weights(
+    scenario: Scenario,
+    params: np.ndarray,
+    commands: np.ndarray,
+    delay_s: np.ndarray | None = None,
+    substeps: int | None = None,
+) -> np.ndarray:
+    """Weights [B, substeps, A, nu + C] of commands [B, A, nu + C], newest first, of one control step; `weights_of`.
+
+    Args:
+        params: [B, P].
+        delay_s: [B], by default what the parameters say.
+    """
+    if delay_s is None:
+        delay_s = np.array([scenario.delay_s(row) for row in params])
+    edges_s = scenario.control_dt_s * np.linspace(0.0, 1.0, (substeps or scenario.substeps) + 1)
+    beside, dt_s, width = commands[..., scenario.base_model.nu :], scenario.control_dt_s, scenario.command_width
+    return command_weights(np, scenario.command_laws, params, beside, delay_s, edges_s, dt_s, width)
 
 
 def in_force(weights: np.ndarray, commands: np.ndarray) -> np.ndarray:
@@ -145,11 +179,10 @@ class MujocoSimulator:
         unique, which = np.unique(np.concatenate([params, given], axis=1), axis=0, return_inverse=True)
         compiled = [self.scenario.model(row[:size], per_episode=row[size:]) for row in unique]
         models = [compiled[i] for i in which.ravel()]
-        weights = np.stack([weights_of(self.scenario, row[:size], row[size:]) for row in unique])[which.ravel()]
-        controls = delayed(actions[:, self.scenario.settling_steps :], weights)
+        controls = controls_of(self.scenario, params, actions[:, self.scenario.settling_steps :])
         begun = states[:, : self.scenario.physics_size]
         if self.scenario.settling_steps:
-            begun = self._with_activations(models, begun, actions, weights)
+            begun = self._with_activations(models, params, begun, actions)
         # Physics steps run at the timestep; one row in `substeps` is a control step's end.
         ends = slice(self.scenario.substeps - 1, None, self.scenario.substeps)
         after = self._advance_with(models, params, begun, controls)[:, ends]
@@ -158,13 +191,13 @@ class MujocoSimulator:
         return np.concatenate([states[:, None], after], axis=1)
 
     def _with_activations(
-        self, models: list[mujoco.MjModel], states: np.ndarray, actions: np.ndarray, weights: np.ndarray
+        self, models: list[mujoco.MjModel], params: np.ndarray, states: np.ndarray, actions: np.ndarray
     ) -> np.ndarray:
         """States with the activations that the commands before the window leave."""
         before = actions[:, : self.scenario.history_steps]
         # A delay reaches back beyond the oldest command known: it held.
         padded = np.concatenate([np.repeat(before[:, :1], self.scenario.delay_steps, axis=1), before], axis=1)
-        activations = settled(models, delayed(padded, weights)[..., : self.scenario.base_model.nu])
+        activations = settled(models, controls_of(self.scenario, params, padded)[..., : self.scenario.base_model.nu])
         return np.concatenate([states[:, : -activations.shape[1]], activations], axis=1)
 
     def _sensed(

@@ -4,7 +4,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from rsr.environments.measuring import with_noise
+from rsr.environments.sensor_model import with_noise
 from rsr.files import sha256
 from rsr.progress import ignore
 from rsr.realities import CollectionPlan, StandIn

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 
@@ -17,7 +19,7 @@ from mcap.writer import CompressionType
 from mcap.writer import Writer as McapWriter
 from rosbags.rosbag1 import Writer as Writer1
 from rosbags.rosbag2 import StoragePlugin, Writer
-from rosbags.typesys import Stores, get_typestore
+from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from rsr.scenarios import load_scenario
 from rsr.scenarios.recorded import target_of
@@ -223,6 +225,58 @@ def write_bag_of_ros_1(folder: Path, compression: Writer1.CompressionFormat | No
     return path
 
 
+HUMBLE = """std_msgs/Header header
+string[] joint_names
+trajectory_msgs/JointTrajectoryPoint reference
+trajectory_msgs/JointTrajectoryPoint feedback
+trajectory_msgs/JointTrajectoryPoint error
+trajectory_msgs/JointTrajectoryPoint output
+trajectory_msgs/JointTrajectoryPoint desired
+trajectory_msgs/JointTrajectoryPoint actual
+string[] multi_dof_joint_names
+trajectory_msgs/MultiDOFJointTrajectoryPoint multi_dof_reference
+trajectory_msgs/MultiDOFJointTrajectoryPoint multi_dof_feedback
+trajectory_msgs/MultiDOFJointTrajectoryPoint multi_dof_error
+trajectory_msgs/MultiDOFJointTrajectoryPoint multi_dof_output
+trajectory_msgs/MultiDOFJointTrajectoryPoint multi_dof_desired
+trajectory_msgs/MultiDOFJointTrajectoryPoint multi_dof_actual
+"""
+CONTROLLER = "control_msgs/msg/JointTrajectoryControllerState"
+
+
+def write_controller_states(folder: Path, definition: str = HUMBLE) -> Path:
+    """What a trajectory controller says of itself, in a bag that does not say what its messages are made of."""
+    path = folder / "bag_of_states"
+    store = get_typestore(Stores.ROS2_HUMBLE)
+    store.register(get_types_from_msg(definition, CONTROLLER))
+    fields = [line.split() for line in definition.splitlines()]
+    types, run = store.types, truth()
+    empty, lasting = np.zeros(0), types["builtin_interfaces/msg/Duration"](0, 0)
+    several = types["trajectory_msgs/msg/MultiDOFJointTrajectoryPoint"]([], [], [], lasting)
+    felt = ("feedback", "actual")
+
+    def point(name: str, row: int) -> object:
+        own = [np.ascontiguousarray(run[each][row, ::-1]) for each in NAMES]
+        numbers = (own[0], own[1], empty, own[2]) if name in felt else (empty, empty, empty, own[3])
+        return types["trajectory_msgs/msg/JointTrajectoryPoint"](*numbers, lasting)
+
+    with Writer(path, version=8, storage_plugin=StoragePlugin.SQLITE3) as writer:
+        states = writer.add_connection("/arm_controller/state", CONTROLLER, typestore=store)
+        for row in range(ROWS):
+            stamp = EPOCH_NS + round(1e9 * run["time_s"][row])
+            time = types["builtin_interfaces/msg/Time"](stamp // 10**9, stamp % 10**9)
+            given = {"header": types["std_msgs/msg/Header"](time, ""), "joint_names": ["elbow", "shoulder"]}
+            given |= {name: point(name, row) for kind, name in fields if kind.endswith("/JointTrajectoryPoint")}
+            given |= {name: several for kind, name in fields if kind.endswith("/MultiDOFJointTrajectoryPoint")}
+            given |= {"multi_dof_joint_names": [], "speed_scaling_factor": 1.0}
+            message = types[CONTROLLER](**{name: given[name] for _, name in fields})
+            writer.write(states, stamp + 300_000, store.serialize_cdr(message, CONTROLLER))
+    with closing(sqlite3.connect(next(path.glob("*.db3")))) as bag:
+        bag.execute("DROP TABLE IF EXISTS message_definitions")
+        bag.commit()
+    return path
+
+
 def write_mcap_json(folder: Path) -> Path:
     path = folder / "run.mcap"
     run = truth()
@@ -317,6 +371,7 @@ SAMPLES: dict[str, tuple[Callable[[Path], Path], dict, float]] = {
     "rosbag1": (write_bag_of_ros_1, {}, 1e-6),
     "rosbag2_sqlite": (write_bag_sqlite, {}, 1e-6),
     "rosbag2_mcap": (write_bag_mcap, {}, 1e-6),
+    "rosbag2_states": (write_controller_states, {}, 1e-6),
     "mcap_json": (write_mcap_json, {"channels": {"joint_position": {"unit": "rad"}}}, 1e-6),
     "sage": (write_sage, {}, 1e-6),
     "pace": (

@@ -49,6 +49,8 @@ def _from_mcap(path: Path) -> Session:
         for schema, topic, message in reader.iter_messages(log_time_order=False):
             assert (schema.encoding, topic.message_encoding) == ("jsonschema", "json")
             content = json.loads(message.data)
+            if schema.name == "foxglove.FrameTransform":
+                continue
             rows = found.setdefault(content["episode"], {}).setdefault(topic.topic[1:], [])
             rows.append((content["time_s"], list(content["values"].values())))
     episodes = []
@@ -72,6 +74,38 @@ def _assert_equal(found: Session, session: Session) -> None:
 def test_mcap_reads_back_equal(tmp_path):
     session = make_session()
     _assert_equal(_from_mcap(export_session(session, "mcap", tmp_path / "session.mcap")), session)
+
+
+def test_what_has_a_place_in_the_world_is_a_frame_of_foxglove(tmp_path):
+    time_s = np.array([0.0, 0.1])
+    channels = (
+        Channel("block_position", ("x", "y", "z"), "m", "world"),
+        Channel("block_orientation", ("qw", "qx", "qy", "qz"), "1", "world"),
+        Channel("goal", ("x", "y", "z"), "m", "world"),
+        Channel("arm", ("a", "b", "c"), "rad", "joint"),
+    )
+    values = {
+        "block_position": np.array([[1.0, 2.0, 3.0], [np.nan, 2.0, 3.0]]),
+        "block_orientation": np.tile([0.8, 0.0, 0.0, 0.6], (2, 1)),
+        "goal": np.ones((2, 3)),
+        "arm": np.zeros((2, 3)),
+    }
+    card = Card("made", "any", "stand_in", simulated=True, control_dt_s=0.1)
+    path = export_session(Session(card, channels, (Episode(0, time_s, values),)), "mcap", tmp_path / "a.mcap")
+    with path.open("rb") as stream:
+        messages = list(mcap_reader.make_reader(stream).iter_messages(topics=["/tf"]))
+    assert {schema.name for schema, _, _ in messages} == {"foxglove.FrameTransform"}
+    found = [json.loads(message.data) for _, _, message in messages]
+    assert [each["child_frame_id"] for each in found] == ["block", "goal", "goal"]  # a gap is no place
+    assert found[0] == {
+        "timestamp": {"sec": 0, "nsec": 0},
+        "parent_frame_id": "world",
+        "child_frame_id": "block",
+        "translation": {"x": 1.0, "y": 2.0, "z": 3.0},
+        "rotation": {"x": 0.0, "y": 0.0, "z": 0.6, "w": 0.8},
+    }
+    assert found[2]["timestamp"] == {"sec": 0, "nsec": 100_000_000}
+    assert found[2]["rotation"]["w"] == 1.0
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -99,7 +133,7 @@ def test_schemas_describe_the_messages(tmp_path):
     assert "m, frame world, clock camera, at_sample" in described["description"]
     topics = {each.topic: each.metadata for each in summary.channels.values()}
     assert json.loads(topics["/joint_position"]["columns"]) == [f"joint{number}" for number in range(1, 7)]
-    assert summary.statistics.message_count == 3 * 21 * 6
+    assert summary.statistics.message_count == 3 * 21 * (6 + 1)  # and the block as a frame
 
 
 def test_episodes_follow_each_other_on_the_time_axis(tmp_path):

@@ -191,8 +191,8 @@ def test_world_and_environment_and_simulator_move_alike(tmp_path):
     environment = TaskEnv(scenario, {"coulomb": 0.05}, noisy=False)
     environment.place(starts)
     for _ in range(20):
-        environment._commands[:] = command
-        environment._advance(environment._weights @ environment._commands)
+        environment._sent.send(command)
+        environment._advance(environment._sent.in_force()[0])
     np.testing.assert_allclose(environment.states[0], expected[:4], atol=1e-12)
 
 

@@ -10,10 +10,14 @@ import pytest
 import rsr
 from rsr.environments import World
 from rsr.errors import ScenarioError, SessionError
+from rsr.progress import ignore
+from rsr.realities.reality import CollectionPlan
+from rsr.realities.stand_in import StandIn
 from rsr.scenarios import Starts
 from rsr.scenarios.effect_laws import JointMotion, backlash
 from rsr.sessions import Episode
 from rsr.simulators import MujocoSimulator, delay_weights, delayed, in_force, weights_of
+from rsr.simulators.mujoco import controls_of
 from tests.simulators.test_effects import SERVOS, TASK, check_mjx_against_c, made
 
 WIRE = "  wire: {law: latency, actuators: [a, b], arguments: {seconds: wire_s}}\n"
@@ -122,6 +126,83 @@ def test_a_latency_that_differs_from_run_to_run(tmp_path):
         scenario.commands_from(episodes[2], 5, 10)
 
 
+# A latency that changes within a run.
+
+CHANGING = """
+  wire: {law: latency, actuators: [a, b],
+    arguments: {seconds: {channel: firmware, column: kp, otherwise: [0.0, 0.04]}, longest: 0.05}}
+"""
+RUBBING = "  rub: {law: friction_m1, joints: [upper, lower], arguments: {coulomb: 0.02, viscous: rub}}\n"
+
+
+def changing(folder):
+    """Two servos; `kp` is how late each command is, in s."""
+    made(folder, CHANGING + MOTOR + RUBBING, {"rub": 0.02, "motor_s": 0.03})
+    file = folder / "scenario.yaml"
+    file.write_text(file.read_text().replace("columns: [kp, enabled]", "columns: [kp]"))
+    (folder / "task.py").write_text(TASK)
+    return rsr.load_scenario(folder)
+
+
+def test_each_command_arrives_after_its_own_latency_and_never_after_a_newer_one(tmp_path):
+    scenario = made(tmp_path, CHANGING + RUBBING, {"rub": 0.02})
+    rng, steps = np.random.default_rng(3), 30
+    _, commands = driven(scenario, count=1, steps=steps)
+    late_s = rng.choice([0.0, 0.0137, 0.03, 0.05], commands.shape[1])
+    commands[0, :, 2] = late_s
+    controls = controls_of(scenario, scenario.space.nominal[None], commands)[0]
+    # Event by event, in steps of 10 microseconds: of the commands that have arrived the newest acts.
+    dt_s, begin = 0.01, scenario.history_steps
+    time_s = dt_s * begin + 1e-5 * (np.arange(steps * 1000) + 0.5)
+    arrivals = dt_s * np.arange(len(late_s)) + late_s
+    newest = np.where(arrivals[None] <= time_s[:, None], np.arange(len(late_s)), 0).max(axis=1)
+    expected = commands[0, newest, :2].reshape(-1, 200, 2).mean(axis=1)
+    np.testing.assert_allclose(controls[:, :2], expected, atol=2e-3)
+    assert (np.diff(arrivals) < 0).any()  # some were overtaken
+
+
+@pytest.mark.slow
+def test_c_and_mjx_agree_on_a_latency_that_changes(tmp_path):
+    scenario = changing(tmp_path)
+    states, commands = driven(scenario)
+    commands[..., 2] = np.random.default_rng(1).uniform(0.0, 0.05, commands.shape[:2])
+    values = scenario.space.vector({"rub": 0.03, "motor_s": 0.027})
+    check_mjx_against_c(scenario, states, commands, values, step=1e-6)
+
+
+def test_a_world_draws_a_latency_for_each_command(tmp_path):
+    scenario = changing(tmp_path)
+    values, starts = scenario.space.nominal, Starts(qpos=np.array([[0.4, -0.2]]), goal={})
+    with World.simulated(scenario, values, 1) as world, MujocoSimulator(scenario, threads=1) as simulator:
+        world.place(np.arange(1), starts)
+        begun, late_s = np.concatenate([world.states[0], np.zeros(scenario.state_size - 4)])[None], []
+        sent = np.random.default_rng(0).uniform(-1, 1, (1, 20, 2))
+        for row, command in enumerate(sent[0]):
+            world.send(command[None])
+            late_s.append(world.sent.settings[0, 0])
+            if row == 9:  # killed and gone on, it draws the same
+                middle = world.snapshot()
+                world.send(command[None])
+                world.restore(middle)
+        assert 0.0 <= min(late_s) < 0.01 < 0.03 < max(late_s) <= 0.04
+        before = np.tile([0.4, -0.2, 0.02], (1, scenario.history_steps, 1))
+        commands = np.concatenate([sent, np.array(late_s)[None, :, None]], axis=2)
+        expected = simulator.rollout(begun, np.concatenate([before, commands], axis=1), values)[0, -1]
+        np.testing.assert_allclose(world.states[0], expected[:4], atol=1e-12)
+
+
+def test_a_stand_in_records_how_late_each_command_was(tmp_path):
+    class Swinging:
+        def act(self, observation):
+            return np.sin(40.0 * observation[:, :2])
+
+    plan = CollectionPlan(session="one", episodes=2, seed=3, policy_sha256=None)
+    episodes = StandIn(changing(tmp_path), seed=5).collect(Swinging(), plan, ignore).episodes
+    late_s = np.stack([episode["firmware"][:-1, 0] for episode in episodes])
+    assert 0.0 <= late_s.min() < 0.01 < 0.03 < late_s.max() <= 0.04
+    assert len(np.unique(late_s)) == late_s.size
+
+
 @pytest.mark.slow
 def test_latency_lag_and_gap_come_back(tmp_path):
     scenario = made(tmp_path, WIRE + MOTOR + TEETH, NAMES)
@@ -156,8 +237,17 @@ def test_latency_lag_and_gap_come_back(tmp_path):
         ("  e: {law: lag, actuators: a, arguments: {seconds: 1}}", "got arguments seconds; expected time_constant"),
         ("  e: {law: lag, actuators: a, arguments: {time_constant: 0}}", "got time_constant of 0 s; expected 0.0001"),
         (
-            "  e: {law: latency, actuators: a, arguments: {seconds: {channel: firmware, column: kp, otherwise: 1}}}",
+            "  e: {law: lag, actuators: a, arguments: {time_constant: {channel: firmware, column: kp, otherwise: 1}}}",
             "got a recorded column; expected a number, a parameter's name or a value per episode",
+        ),
+        (
+            "  e: {law: latency, actuators: a, arguments: {seconds: {channel: firmware, column: kp, otherwise: 1}}}",
+            "got longest None; expected the longest",
+        ),
+        (
+            "  e: {law: latency, actuators: a,"
+            " arguments: {seconds: {channel: firmware, column: kp, otherwise: [0, 1]}, longest: 0.1}}",
+            "got otherwise [0, 1]; expected 0 to 0.1 s, its `longest`",
         ),
         ("  e: {law: latency, actuators: a, arguments: {seconds: wire_s}}", "got longest None; expected the longest"),
         (

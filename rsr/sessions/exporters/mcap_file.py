@@ -2,6 +2,9 @@
 
 A message is `{"episode": 0, "time_s": 0.05, "values": {"x": 0.1, ...}}`: numbers are written so that reading gives the
 same float64. JSON knows neither NaN nor infinity: null stands for the one and 1e999 for the other, as readers overflow.
+
+Whatever has a place in the world is a frame as well, on the topic `/tf` in Foxglove's own form for its 3D panel
+(`foxglove.FrameTransform`): `block_position`, with `block_orientation` where that is recorded, is the frame `block`.
 """
 
 from __future__ import annotations
@@ -19,6 +22,24 @@ from rsr.sessions.exporters.formats import Simulated, laid_out
 from rsr.sessions.model import Channel, Session
 
 _LIBRARY = "rsr"
+_UPRIGHT = np.array([1.0, 0.0, 0.0, 0.0])
+
+
+def _numbers(names: str) -> dict[str, object]:
+    return {"type": "object", "properties": {key: {"type": "number"} for key in names}}
+
+
+_FRAME_TRANSFORM = {
+    "type": "object",
+    "title": "foxglove.FrameTransform",
+    "properties": {
+        "timestamp": {"type": "object", "properties": {"sec": {"type": "integer"}, "nsec": {"type": "integer"}}},
+        "parent_frame_id": {"type": "string"},
+        "child_frame_id": {"type": "string"},
+        "translation": _numbers("xyz"),
+        "rotation": _numbers("xyzw"),
+    },
+}
 
 
 def write(session: Session, out: Path, simulated: Simulated | None) -> None:
@@ -30,6 +51,8 @@ def write(session: Session, out: Path, simulated: Simulated | None) -> None:
     writer.add_attachment(0, 0, Path(CARD_FILE).name, "application/json", encode_card(session))
     writer.add_metadata("rsr", {"session": session.card.session, "scenario": session.card.scenario})
     topics = {channel.name: _register(writer, channel) for channel in session.channels}
+    frames = _frames(session.channels)
+    places = _register_frames(writer) if frames else 0
     for episode, times_ns in laid_out(session):
         rows = {
             channel.name: (np.asarray(episode[channel.name], float), [json.dumps(name) for name in channel.columns])
@@ -40,6 +63,10 @@ def write(session: Session, out: Path, simulated: Simulated | None) -> None:
                 numbers = ",".join(f"{key}:{number(value)}" for key, value in zip(keys, values[row], strict=True))
                 message = f'{{"episode":{episode.index},"time_s":{number(time_s)},"values":{{{numbers}}}}}'
                 writer.add_message(topics[name], time_ns, message.encode(), time_ns, sequence=row)
+            for child, position, turn in frames:
+                message = _transform(child, episode[position][row], episode[turn][row] if turn else _UPRIGHT, time_ns)
+                if message is not None:
+                    writer.add_message(places, time_ns, message.encode(), time_ns, sequence=row)
     writer.finish()
     write_bytes(out, buffer.getvalue())
 
@@ -60,6 +87,33 @@ def schema(channel: Channel) -> dict[str, object]:
     }
 
 
+def _frames(channels: tuple[Channel, ...]) -> list[tuple[str, str, str | None]]:
+    """Name of a frame, the channel of its position, and that of its orientation where there is one."""
+    turns = {each.name for each in channels if each.is_quaternion and each.frame == "world"}
+    places = (each.name for each in channels if each.unit == "m" and each.frame == "world" and each.width == 3)
+    found = []
+    for name in places:
+        turn = name.replace("position", "orientation")
+        found.append((name.removesuffix("_position"), name, turn if turn in turns else None))
+    return found
+
+
+def _transform(child: str, position: np.ndarray, turn: np.ndarray, time_ns: int) -> str | None:
+    """A message of a frame's place in the world; None where it was not measured."""
+    if not (np.isfinite(position).all() and np.isfinite(turn).all() and np.any(turn)):
+        return None
+    w, x, y, z = map(float, turn)
+    return json.dumps(
+        {
+            "timestamp": {"sec": time_ns // 10**9, "nsec": time_ns % 10**9},
+            "parent_frame_id": "world",
+            "child_frame_id": child,
+            "translation": dict(zip("xyz", map(float, position), strict=True)),
+            "rotation": {"x": x, "y": y, "z": z, "w": w},
+        }
+    )
+
+
 def number(value: float) -> str:
     """Write a float64 as JSON that reads back the same; null for NaN."""
     if np.isfinite(value):
@@ -73,4 +127,11 @@ def _register(writer: Writer, channel: Channel) -> int:
     words = {name: str(getattr(channel, name)) for name in ("unit", "frame", "clock", "stamp")}
     return writer.register_channel(
         f"/{channel.name}", "json", identity, words | {"columns": json.dumps(channel.columns)}
+    )
+
+
+def _register_frames(writer: Writer) -> int:
+    described = json.dumps(_FRAME_TRANSFORM, sort_keys=True).encode()
+    return writer.register_channel(
+        "/tf", "json", writer.register_schema("foxglove.FrameTransform", "jsonschema", described)
     )

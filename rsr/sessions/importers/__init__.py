@@ -7,9 +7,22 @@ table:
 
     session = read_contactnets(Path("tosses_processed"))
     session = read_double_pendulum(Path("sys_id/20230629"))
+
+A format of one's own is a `Format`, whose `open` makes a `Recording` of a path; `held_recording` makes one of streams
+in memory. A package that states it as an entry point of the group `rsr.formats` has it in `rsr ingest`.
 """
 
 from rsr.sessions.importers.contactnets import read_contactnets
 from rsr.sessions.importers.double_pendulum import read_double_pendulum
+from rsr.sessions.importers.recording import Format, Recording, Samples, Stream, held_recording, unreadable
 
-__all__ = ["read_contactnets", "read_double_pendulum"]
+__all__ = [
+    "Format",
+    "Recording",
+    "Samples",
+    "Stream",
+    "held_recording",
+    "read_contactnets",
+    "read_double_pendulum",
+    "unreadable",
+]

@@ -25,7 +25,9 @@ _MOST_LEAVES = 4096
 _DEEPEST = 16
 _MOST_VISITED = 10_000
 _LABELS = ("child_frame_id", "name", "joint_name", "id")
-_LISTS = ("name", "names", "joint_names")
+_JOINTS = "joint_names"
+_AROUND = "joint_names of the message around"
+_LISTS = ("name", "names", _JOINTS, "interface_names", "dof_names", _AROUND)
 _HEADER = struct.Struct("<BB")
 ROS_1 = b"ROS1"
 """Put before a message of ROS 1, where those of ROS 2 have their encapsulation: it is packed, strings have no end."""
@@ -121,8 +123,12 @@ class _Walk:
         leaves = tuple(leaf for leaf in self.leaves if leaf not in counting)
         return Layout(len(self.payload), leaves, self.order, self.fixed, template, self.stamp)
 
-    def message(self, name: str, prefix: str, depth: int) -> dict[str, list[str]]:
-        """Walk the fields of a message; returns its strings."""
+    def message(self, name: str, prefix: str, depth: int, joints: Sequence[str] = ()) -> dict[str, list[str]]:
+        """Walk the fields of a message; returns its strings.
+
+        Args:
+            joints: named by the message around this one, which may hold a number of each.
+        """
         self.visited += 1
         if self.visited > _MOST_VISITED:  # arrays of arrays of empty messages take no bytes, and for ever
             raise ValueError(f"more than {_MOST_VISITED} messages within one")
@@ -131,7 +137,7 @@ class _Walk:
         if name.endswith("/Time") and name.startswith("builtin_interfaces"):
             self._time()
             return {}
-        strings: dict[str, list[str]] = {}
+        strings = {_AROUND: list(joints)}
         for field, (kind, detail) in self.definitions[name][1]:
             label = f"{prefix}{field}"
             kind = int(kind.value) if hasattr(kind, "value") else int(kind)
@@ -141,9 +147,8 @@ class _Walk:
                 else:
                     self._number(detail[0], label)
             elif kind == _NAME:
-                strings |= {
-                    key: found for key, found in self.message(detail, f"{label}.", depth + 1).items() if key in _LABELS
-                }
+                within = self.message(detail, f"{label}.", depth + 1, strings.get(_JOINTS, ()))
+                strings |= {key: found for key, found in within.items() if key in _LABELS}
             else:
                 (inner, what), count = detail
                 count = self._count() if kind == _SEQUENCE else int(count)
@@ -158,7 +163,7 @@ class _Walk:
             if count > _LONGEST:
                 raise ValueError(f"{count} messages in {field}")
             for index in range(count):
-                self._element(what, f"{label}.", index, depth)
+                self._element(what, f"{label}.", index, depth, strings.get(_JOINTS, ()), count)
         elif what[0] in ("string", "wstring"):
             if count > _LONGEST:
                 raise ValueError(f"{count} strings in {field}")
@@ -167,11 +172,14 @@ class _Walk:
             names = next((strings[key] for key in _LISTS if key in strings and len(strings[key]) == count), None)
             self._numbers(what[0], count, label, names)
 
-    def _element(self, name: str, prefix: str, index: int, depth: int) -> None:
-        """One message of a sequence, named by its frame or name where it has one."""
+    def _element(
+        self, name: str, prefix: str, index: int, depth: int, joints: Sequence[str] = (), count: int = 0
+    ) -> None:
+        """One message of a sequence, named by its frame or name where it has one, or by the joint that it speaks of."""
         start = len(self.leaves)
-        strings = self.message(name, prefix + "\0", depth + 1)
-        label = next((strings[key][0] for key in _LABELS if strings.get(key) and strings[key][0]), str(index))
+        strings = self.message(name, prefix + "\0", depth + 1, joints)
+        own = joints[index] if "interface_names" in strings and len(joints) == count else str(index)
+        label = next((strings[key][0] for key in _LABELS if strings.get(key) and strings[key][0]), own)
         self.leaves[start:] = [
             Leaf(leaf.name.replace("\0", f"{label}.", 1), leaf.code, leaf.offset) for leaf in self.leaves[start:]
         ]

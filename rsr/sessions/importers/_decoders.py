@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from struct import error as StructError
 from typing import Any, Protocol
@@ -14,6 +16,7 @@ import numpy as np
 
 from rsr.errors import library
 from rsr.sessions.importers._cdr import Layout, layout_of
+from rsr.sessions.importers._control_msgs import VERSIONS
 from rsr.sessions.importers.recording import Samples, check_size
 
 _MOST_LAYOUTS = 64
@@ -51,10 +54,14 @@ class Decoder(Protocol):
 
 
 class CdrDecoder:
-    """Messages of ROS 2, and of ROS 1; remembers the layouts that it met."""
+    """Messages of ROS 2, and of ROS 1; remembers the layouts that it met.
 
-    def __init__(self, name: str, definitions: dict[str, Any]) -> None:
-        self._name, self._definitions = name, definitions
+    Args:
+        versions: definitions of the type, of which the first that a message fits is taken.
+    """
+
+    def __init__(self, name: str, *versions: Mapping[str, Any]) -> None:
+        self._name, self._versions = name, versions
         self._layouts: dict[int, list[Layout]] = {}
 
     def columns(self, payloads: Sequence[bytes]) -> tuple[str, ...]:
@@ -86,15 +93,20 @@ class CdrDecoder:
                     yield places[fitting], messages[fitting], layout
                     places, messages = places[~fitting], messages[~fitting]
             while len(places) and len(known) < _MOST_LAYOUTS:
-                try:
-                    layout = layout_of(messages[0].tobytes(), self._name, self._definitions)
-                except (ValueError, IndexError, OverflowError, RecursionError, StructError):
+                layout = self._layout(messages[0].tobytes())
+                if layout is None:
                     places, messages = places[1:], messages[1:]
                     continue
                 known.append(layout)
                 fitting = layout.matches(messages)
                 yield places[fitting], messages[fitting], layout
                 places, messages = places[~fitting], messages[~fitting]
+
+    def _layout(self, message: bytes) -> Layout | None:
+        for definitions in self._versions:
+            with suppress(ValueError, IndexError, OverflowError, RecursionError, StructError):
+                return layout_of(message, self._name, definitions)
+        return None
 
 
 class JsonDecoder:
@@ -156,8 +168,10 @@ def _stamp_ns(row: dict[str, float]) -> int:
     return 0
 
 
-def definitions_of(dialect: str, text: str, name: str) -> dict[str, Any]:
-    """Types a CDR message is made of: the file's own definition first, ROS's common ones where it has none.
+def definitions_of(dialect: str, text: str, name: str) -> list[dict[str, Any]]:
+    """Types a CDR message is made of: by the file's own definition, or, where it has none, ROS's common ones.
+
+    More than one where the type has changed, and nothing says which version the file has.
 
     Raises:
         ValueError: the file's definition cannot be read.
@@ -168,12 +182,24 @@ def definitions_of(dialect: str, text: str, name: str) -> dict[str, Any]:
         if len(text) > _LONGEST_DEFINITION:
             raise ValueError(f"a definition of {len(text)} letters")
         try:
-            return known | dict(typesys.get_types_from_msg(text, name))
+            return [known | dict(typesys.get_types_from_msg(text, name))]
         except Exception as error:  # the parser raises errors of many kinds over a damaged text
             raise ValueError(f"the definition of {name} cannot be read") from error
-    if name not in known:
+    if name not in known | _of_controllers():
         raise ValueError(f"no definition of {name} in the file, and it is none of ROS's common messages")
-    return known
+    parts = {each: found[0] for each, found in _of_controllers().items()}
+    return [known | parts | {name: found} for found in _of_controllers().get(name, [known.get(name)])]
+
+
+@cache
+def _of_controllers() -> dict[str, list[Any]]:
+    """Definitions of the messages of ros2_control: type -> its versions, newest first."""
+    typesys = library("rosbags.typesys", "ros", "to read ROS messages")
+    found = {}
+    for name, versions in VERSIONS.items():
+        kind = f"control_msgs/msg/{name}"
+        found[kind] = [typesys.get_types_from_msg(text, kind)[kind] for text in versions]
+    return found
 
 
 # Rows of many streams, written to temporary files while a long recording is read, so that memory holds one stream.

@@ -119,6 +119,8 @@ _UNITS = {
     "tf2_msgs": {"translation": "m"},
     "nav_msgs/msg/Odometry": {"position": "m", "linear": "m/s", "angular": "rad/s"},
     "trajectory_msgs": {"positions": "rad", "velocities": "rad/s", "effort": "N m"},
+    "control_msgs/msg/JointTrajectoryControllerState": {"positions": "rad", "velocities": "rad/s", "effort": "N m"},
+    "control_msgs/msg/DynamicJointState": {"position": "rad", "velocity": "rad/s", "effort": "N m"},
 }
 """As ROS prescribes it (REP 103): SI, angles in rad."""
 
@@ -183,7 +185,10 @@ def _decoders(topics: Sequence[Topic]) -> tuple[dict[int, Decoder], list[str]]:
     """A decoder for each topic that can be read, and why the others cannot."""
     decoders: dict[int, Decoder] = {}
     skipped = []
+    ours = any(topic.type.startswith("rsr.") for topic in topics)
     for topic in topics:
+        if ours and topic.type.startswith("foxglove."):
+            continue  # says again what channels say
         if topic.encoding == "json":
             decoders[topic.number] = JsonDecoder()
             continue
@@ -191,7 +196,7 @@ def _decoders(topics: Sequence[Topic]) -> tuple[dict[int, Decoder], list[str]]:
             if topic.encoding != "cdr":
                 raise ValueError(f"its messages are encoded as {printable(topic.encoding or 'nothing')}")
             definitions = definitions_of(topic.dialect, topic.definition, topic.type)
-            decoders[topic.number] = CdrDecoder(topic.type, definitions)
+            decoders[topic.number] = CdrDecoder(topic.type, *definitions)
         except ValueError as error:
             skipped.append(f"topic {printable(topic.name)} is left out: {printable(str(error), 160)}")
     return decoders, skipped

@@ -27,7 +27,7 @@ _QUANTITIES = {
 }
 _ANGULAR = _set("angular omega gyro wx wy wz ang angvel")
 _LINEAR = _set("linear lin vx vy vz linvel")
-_EMPTY = _set("meas measured actual state states data real obs observation raw robot the val value dof s")
+_EMPTY = _set("meas measured feedback actual state states data real obs observation raw robot the val value dof s")
 _ALIASES = {"qpos": "pos", "qvel": "vel", "jointpos": "pos", "jointvel": "vel", "eef": "tip", "ee": "tip", "des": "cmd"}
 
 

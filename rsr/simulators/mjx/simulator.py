@@ -197,11 +197,11 @@ class MjxSimulator:
     def _activations(self, values: jax.Array, before: jax.Array) -> jax.Array:
         """Activations [na] that the commands [H, nu + C] before a window leave; see `rsr.scenarios.activations`."""
         base, ages = self.scenario.base_model, self.scenario.delay_steps + 1
-        given, before = self._per_episode(before[0]), before[:, : base.nu]
+        given = self._per_episode(before[0])
         padded = jnp.concatenate([jnp.repeat(before[:1], ages - 1, axis=0), before])
-        weights = self._weights(values, given)
         stacked = jnp.stack([padded[ages - 1 - age : len(padded) - age] for age in range(ages)], axis=1)
-        controls = jnp.einsum("san,tan->tsn", weights[..., : base.nu], stacked).reshape(-1, base.nu)
+        weights = jax.vmap(self._weights, in_axes=(None, 0))(values, stacked)
+        controls = jnp.einsum("tsan,tan->tsn", weights, stacked)[..., : base.nu].reshape(-1, base.nu)
         steady = steady_activations(base, controls, jnp)
         kept = shares_kept(base, time_constants_s(self._injector.model(values, given), jnp), jnp)
         return jax.lax.scan(lambda act, goal: (goal + kept * (act - goal), None), steady[0], steady[1:])[0]
@@ -251,7 +251,7 @@ class MjxSimulator:
         base, data, injector = self.scenario.base_model, self._injector.data, self._injector
         values = injector.values(coordinates)
         model = injector.model(values, self._per_episode(commands[0]))
-        controls = jnp.einsum("san,an->sn", self._weights(values, self._per_episode(commands[0])), commands)
+        controls = jnp.einsum("san,an->sn", self._weights(values, commands), commands)
 
         def placed(qpos, qvel, act, warm):
             return data.replace(qpos=qpos, qvel=qvel, act=act, qacc_warmstart=warm)
@@ -278,16 +278,16 @@ class MjxSimulator:
         first = self.scenario.base_model.nu
         return commands[first : first + len(self.scenario.per_episode)]
 
-    def _weights(self, values: jax.Array, per_episode: jax.Array) -> jax.Array:
-        """Weights [substeps, delay_steps + 1, nu + C] of commands, newest first; see `rsr.simulators.weights_of`."""
+    def _weights(self, values: jax.Array, commands: jax.Array) -> jax.Array:
+        """Weights [substeps, A, nu + C] of commands [A, nu + C], newest first; see `rsr.simulators.weights_of`."""
         scenario, substeps = self.scenario, self.scenario.substeps
         delay_s = jnp.zeros(()) if scenario.delay_parameter is None else values[scenario.delay_parameter]
-        ages, width, dt_s = scenario.delay_steps + 1, scenario.command_width, scenario.control_dt_s
+        width, dt_s = scenario.command_width, scenario.control_dt_s
         if not scenario.command_laws:
             weights = delay_weights(delay_s, dt_s, substeps, scenario.delay_steps)
             return jnp.broadcast_to(weights[..., None], (*weights.shape, width))
         edges_s, laws = dt_s * np.linspace(0.0, 1.0, substeps + 1), scenario.command_laws
-        return command_weights(jnp, laws, values, per_episode, delay_s, edges_s, dt_s, ages, width)
+        return command_weights(jnp, laws, values, commands[:, scenario.base_model.nu :], delay_s, edges_s, dt_s, width)
 
     def _report_not_finite(
         self, trajectory: np.ndarray, actions: np.ndarray, params: np.ndarray, derivatives: np.ndarray | None = None
