@@ -2,7 +2,7 @@
 
 What runs when a module is loaded is called, and so is what that names, and so on; the rest is listed. Two things of one
 name keep each other alive, so the list may miss some, and what stands on it deserves a look. Tests, benchmarks and
-the re-exports of rooms are no callers. The public API is: the names in `__all__` of `rsr/__init__.py` and the methods
+the re-exports of rooms are no callers. The public API is: the names in `rsr/__init__.pyi` and the methods
 of the classes among them. So are Python and notebooks (`__len__`, `_repr_html_`), settings and templates, and the
 Python examples of the manual, which users copy.
 """
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 PACKAGES = ("rsr", "tasks", "flows")
-PUBLIC_API = Path("rsr/__init__.py")
+PUBLIC_API = Path("rsr/__init__.pyi")
 # Other files that name functions: "module:function" in settings, attributes in templates.
 _NAMING_FILES = (
     "pyproject.toml",
@@ -80,8 +80,8 @@ class Product:
         classes = {node.name for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
         for path, tree in trees.items():
             product._add(path, tree, classes)
-        if PUBLIC_API in trees:
-            product._publish(_public_names(trees[PUBLIC_API]))
+        if (root / PUBLIC_API).exists():
+            product._publish(_public_names(ast.parse((root / PUBLIC_API).read_text())))
         return product
 
     def _add(self, path: Path, tree: ast.Module, classes: set[str]) -> None:
@@ -123,12 +123,10 @@ def _all(definitions: Iterable[Definition]) -> Iterator[tuple[Definition, Defini
         yield from ((part, definition) for part in definition.parts)
 
 
-def _public_names(tree: ast.Module) -> set[str]:
-    """Read `__all__`."""
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and _last_name(node.targets[0]) == "__all__":
-            return set(ast.literal_eval(node.value))
-    return set()
+def _public_names(listed: ast.Module) -> set[str]:
+    """Read the names that the library lists; rooms are no functions."""
+    imports = [node for node in listed.body if isinstance(node, ast.ImportFrom) and node.module != "rsr"]
+    return {name.name for node in imports for name in node.names}
 
 
 def _is_reexport(path: Path, node: ast.stmt) -> bool:

@@ -36,13 +36,15 @@ def place(module: str, rooms: set[str]) -> str | None:
 
 
 def imported(path: Path) -> set[str]:
-    """List the modules that a file imports, wherever the statement stands."""
+    """List the modules that a file imports or uses by their full names, wherever the statement stands."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "rsr":
+            found.add(f"rsr.{node.attr}")  # a room that is used as `rsr.room.name`
     return found
 
 

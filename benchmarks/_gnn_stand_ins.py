@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 from _common import Figure
 from baselines.gnn_augmentation import augment
+from baselines.gnn_fignet import new_fignet
 
 from rsr.calibration import Calibration, Effort, calibrator, load_calibration, save_calibration, start_prior
 from rsr.config import TuneConfig
@@ -21,13 +21,14 @@ from rsr.learned.gnn.calibration import (
     HeldOutTrajectories,
     LearningProblem,
     fit_gnn,
+    keep_better,
     load_gnn,
     of_one_length,
 )
 from rsr.learned.gnn.contact_network import ContactNetwork
 from rsr.learned.gnn.recordings import freed_of_noise, judged_trajectories
 from rsr.learned.gnn.training import train_network
-from rsr.progress import bar
+from rsr.progress import Advance, bar, part_of
 from rsr.realities.cubes import JUDGING_SEEDS, TEST, TRAINING, TUNING_SEEDS, CubesStandIn
 from rsr.scenarios import load_scenario
 from rsr.simulators import evaluate_recording, unseen_episodes
@@ -56,25 +57,44 @@ def problem_of(folder: Path, seed: int, quick: bool) -> LearningProblem:
     return LearningProblem(scenario, (session,), teacher.vector(), teacher.evidence.fitted, settings, SEED)
 
 
-def learnt(folder: Path, seed: int, quick: bool, kind: str = "impulse") -> tuple[ContactNetwork, dict]:
+def learnt(folder: Path, seed: int, quick: bool) -> tuple[ContactNetwork, dict]:
     """The network that was chosen, and the record of its fit with the CPU seconds it took."""
-    problem, place = problem_of(folder, seed, quick), folder / f"{kind}_{seed}"
-    if not (place / "cpu_s.json").is_file():
-        problem = replace(problem, settings=replace(problem.settings, network=kind))
-        with bar(f"{kind} {seed}") as advance:
-            write_json(place / "cpu_s.json", {"cpu_s": _cpu_s(partial(fit_gnn, problem, place, advance))})
-    record = read_json(place / RECORD) | read_json(place / "cpu_s.json")
+    problem, place = problem_of(folder, seed, quick), folder / f"impulse_{seed}"
+    record = _fitted_once(place, partial(fit_gnn, problem, place))
     return load_gnn(problem.scenario, place).network, record
+
+
+def _fitted_once(place: Path, fit: Callable[[Advance], object]) -> dict:
+    """The record of a fit, which is made unless an earlier run left it, and the CPU seconds it took."""
+    if not (place / "cpu_s.json").is_file():
+        with bar(place.name) as advance:
+            write_json(place / "cpu_s.json", {"cpu_s": _cpu_s(partial(fit, advance))})
+    return read_json(place / RECORD) | read_json(place / "cpu_s.json")
 
 
 def on_stand_ins(folder: Path, quick: bool) -> dict[str, Figure]:
     """The scenario's metrics on unseen pushes, of each stand-in and their means: teacher, network, fine-tuned."""
-    return _means(seeds(quick), lambda seed: _of_fit(folder, seed, quick, "impulse", ""))
+    return _means(seeds(quick), lambda seed: _figures(learnt(folder, seed, quick)[1], ""))
 
 
 def by_fignet(folder: Path, quick: bool) -> dict[str, Figure]:
     """The same of the paper's architecture, on the same trajectories for as many steps."""
-    return _means(seeds(quick), lambda seed: _of_fit(folder, seed, quick, "fignet", "_fignet"))
+
+    def figures(seed: int) -> dict[str, Figure]:
+        problem, place = problem_of(folder, seed, quick), folder / f"fignet_{seed}"
+
+        def fit(advance: Advance) -> object:
+            taught = problem.simulated(part_of(advance, 0.0, 0.1))
+            untrained = new_fignet(SEED, dt_s=problem.scenario.control_dt_s)
+            learning = part_of(advance, 0.1, 0.8)
+            network = train_network(
+                taught, problem.settings.training, SEED, learning, network=untrained, folder=place / "training"
+            )
+            return keep_better(network, problem, place, part_of(advance, 0.8, 1.0))
+
+        return _figures(_fitted_once(place, fit), "_fignet")
+
+    return _means(seeds(quick), figures)
 
 
 def by_augmentation(folder: Path, quick: bool) -> dict[str, Figure]:
@@ -132,8 +152,7 @@ def starts(folder: Path, quick: bool) -> dict[str, Figure]:
     return _means(seeds(quick), figures)
 
 
-def _of_fit(folder: Path, seed: int, quick: bool, kind: str, suffix: str) -> dict[str, Figure]:
-    _, record = learnt(folder, seed, quick, kind)
+def _figures(record: dict, suffix: str) -> dict[str, Figure]:
     figures: dict[str, Figure] = {f"cpu_s{suffix}": record["cpu_s"], f"chosen{suffix}": record["chosen"]}
     for simulator, errors in record["errors"].items():
         name = simulator.replace("-", "_")

@@ -61,23 +61,20 @@ from pathlib import Path
 
 import numpy as np
 from _common import Figure, kept, run
-from _strike_contacts import KEYS as CONTACT_KEYS
-from _strike_contacts import contact_figures
-from _strike_kinds import KEYS as KIND_KEYS
-from _strike_kinds import kind_rows, kinds_summary
+from _strike_contacts import KEYS as CONTACT_KEYS, contact_figures
+from _strike_kinds import KEYS as KIND_KEYS, kind_rows, kinds_summary
 from _strike_planning import planned_on, planning_summary, speed_figures
-from _strike_simulators import KEYS as SPEED_KEYS
-from _strike_simulators import simulator_figures
+from _strike_simulators import KEYS as SPEED_KEYS, simulator_figures
 from baselines.strikes.control import StrikeControl
 from baselines.strikes.methods import METHODS, MethodInputs
 from baselines.strikes.paper import (
     RECIPES,
+    STEPS as PAPER_STEPS,
     PaperSurrogate,
     distil_as_paper,
     load_paper_surrogate,
     save_paper_surrogate,
 )
-from baselines.strikes.paper import STEPS as PAPER_STEPS
 
 from rsr.files import sha256
 from rsr.learned.clash import (

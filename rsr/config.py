@@ -132,14 +132,12 @@ class GnnConfig(SettingsSection):
     Args:
         teacher, teacher_budget: the method that identifies the simulator which teaches, and how many points its search
             may try; null stands for what calibrations take anyway.
-        network: `impulse`, or `fignet` as the paper has it.
         trajectories: how many the teacher simulates.
         steps, finetune_steps: of training on those, and on the recorded ones; 0 leaves fine-tuning out.
     """
 
     teacher: Literal["mjx", "cmaes", "sysid", "adam"] = "cmaes"
     teacher_budget: int | None = Field(default=None, ge=1)
-    network: Literal["impulse", "fignet"] = "impulse"
     trajectories: int = Field(default=1_500, ge=1)
     steps: int = Field(default=1_500, ge=1)
     finetune_steps: int = Field(default=60, ge=0)

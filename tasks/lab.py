@@ -17,8 +17,7 @@ from prefect.settings import get_current_settings
 from rsr.config import LoopConfig, dump_config, load_config, parse_config
 from rsr.errors import RsrError
 from rsr.files import DAMAGED, read_json, write_json
-from rsr.pipelines.lab import approval
-from rsr.pipelines.lab import arrivals as answer
+from rsr.pipelines.lab import approval, arrivals as answer
 from rsr.pipelines.lab.arrivals import Arrival, arrival
 from rsr.workspace import CHAIN_FILE, Workspace
 from rsr_tasks import begin as beginning

@@ -14,8 +14,9 @@ import torch
 from torch import Tensor
 
 from rsr.learned.gnn.bodies import Mesh
-from rsr.learned.gnn.faces import FacePairs
 from rsr.learned.gnn.graph import Scenes
+
+from .gnn_faces import FacePairs
 
 _MOST_PAIRS = 10_000
 

@@ -14,8 +14,7 @@ from rsr.calibration import Effort, calibrator, next_prior, start_calibration, s
 from rsr.config import StartConfig, TuneConfig, parse_config
 from rsr.pipelines.loop.stages import simulators
 from rsr.policies import Policy
-from rsr.policies.training import settings_from_scratch
-from rsr.policies.training import train as learn
+from rsr.policies.training import settings_from_scratch, train as learn
 from rsr.progress import Advance, bar, ignore
 from rsr.scenarios import Scenario, structured
 from rsr.scenarios.capabilities import check_method

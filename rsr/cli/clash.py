@@ -97,8 +97,7 @@ def adapt(
 
 
 def _adapt_surrogate(surrogate: Path, strikes: Path, out: Path, seed: int) -> int:
-    from rsr.learned.clash import adapt as fit
-    from rsr.learned.clash import compare, learning_curve, load_surrogate, read_strikes, save_adapted
+    from rsr.learned.clash import adapt as fit, compare, learning_curve, load_surrogate, read_strikes, save_adapted
 
     base = load_surrogate(surrogate)
     recorded = read_strikes(strikes, base.shape)

@@ -155,8 +155,7 @@ def train(
     from rsr.calibration import load_calibration, start_calibration
     from rsr.config import parse_config
     from rsr.pipelines.loop.stages import simulators
-    from rsr.policies.training import settings_from_scratch
-    from rsr.policies.training import train as learn
+    from rsr.policies.training import settings_from_scratch, train as learn
     from rsr.scenarios import load_scenario, structured
 
     start = {"algorithm": algorithm, "train_steps": steps}

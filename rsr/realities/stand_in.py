@@ -19,8 +19,7 @@ from rsr.environments.task_trial import tried_task
 from rsr.policies.policy_contract import command_channel
 from rsr.progress import Advance
 from rsr.randomness import generator
-from rsr.realities._truth import changed as changed_truth
-from rsr.realities._truth import draw_truth, hidden_model
+from rsr.realities._truth import changed as changed_truth, draw_truth, hidden_model
 from rsr.realities.envelope import Guard, SafetyEnvelope, recordable, safety_notes, wanted_command
 from rsr.realities.reality import CollectionPlan, Controller, required
 from rsr.realities.robot import Placement

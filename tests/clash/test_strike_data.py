@@ -4,8 +4,7 @@ import pytest
 
 from rsr.errors import ConfigError, WorkspaceError
 from rsr.files import sha256
-from rsr.learned.clash import generate as module
-from rsr.learned.clash import generate_pairs, load_pairs
+from rsr.learned.clash import generate as module, generate_pairs, load_pairs
 from rsr.scenarios.built_in.strike import load_shape
 
 

@@ -5,9 +5,9 @@ import pytest
 import torch
 from convex_pairs import as_poses, random_body, random_pair, random_turns
 
+from benchmarks.baselines.gnn_faces import FacePairs, face_pairs
 from rsr.learned.gnn.bodies import RigidBody, RigidWorld, box_mesh
 from rsr.learned.gnn.detection import Contacts, detect
-from rsr.learned.gnn.faces import FacePairs, face_pairs
 from rsr.learned.gnn.graph import Scenes, scenes_of
 from rsr.learned.gnn.rigid import exponential, matrix, product, turned
 

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.baselines.gnn_scenes import standing_still
 from rsr.errors import ConfigError
 from rsr.learned.gnn.bodies import RigidBody, RigidWorld, box_mesh
-from rsr.learned.gnn.evaluation import errors_of, judge
+from rsr.learned.gnn.evaluation import errors_of
 from rsr.learned.gnn.trajectories import Trajectory
 from rsr.rotations import about_z, product
 
@@ -25,7 +25,8 @@ def trajectory(frames: int = 12, speed_m_s: float = 0.6) -> Trajectory:
 
 
 def test_a_perfect_prediction_has_no_error():
-    errors = judge(lambda given: [each.poses for each in given], [trajectory(12), trajectory(20)])
+    recorded = [trajectory(12), trajectory(20)]
+    errors = errors_of(recorded, [each.poses for each in recorded])
     assert errors.position_mm() == 0
     assert errors.mean_rotation_deg() == pytest.approx(0, abs=1e-5)
     assert errors.median_fraction() == 0

@@ -12,7 +12,7 @@ from benchmarks.baselines.gnn_policy import PushPolicy, distances, learn_by_grad
 from benchmarks.baselines.gnn_scenes import cube_world, pair_task, rollout_in_mujoco, standing_still
 from rsr.errors import ConfigError, ScenarioError
 from rsr.learned.gnn.contact_network import ContactNetwork, rollout
-from rsr.learned.gnn.evaluation import judge
+from rsr.learned.gnn.evaluation import errors_of
 from rsr.learned.gnn.pushes import PushTask, Rollout, carry_out, optimise_push, pushed, sample_starts
 from rsr.learned.gnn.simulator import GnnSimulator, predict
 from rsr.learned.gnn.storage import new_network
@@ -47,8 +47,8 @@ def network() -> ContactNetwork:
 @pytest.mark.slow
 def test_it_beats_standing_still_by_far_on_pushes_it_never_saw(network):
     judges = recorded(24, seed=1)
-    learnt = judge(lambda given: predict(network, given), judges)
-    assert learnt.position_mm() < 0.25 * judge(standing_still, judges).position_mm()
+    learnt = errors_of(judges, predict(network, judges))
+    assert learnt.position_mm() < 0.25 * errors_of(judges, standing_still(judges)).position_mm()
 
 
 def test_trajectories_of_any_length_and_world_are_predicted_together(network):
@@ -209,5 +209,5 @@ def test_quarter_turns_of_a_cube_look_alike_to_the_policy():
 
 
 def test_an_untrained_network_is_finite_too():
-    fresh = new_network("impulse", seed=1)
+    fresh = new_network(seed=1)
     assert all(np.isfinite(poses).all() for poses in predict(fresh, recorded(2, seed=6)))

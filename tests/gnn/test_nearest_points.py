@@ -5,9 +5,9 @@ import pytest
 import torch
 from convex_pairs import as_poses, random_pair
 
+from benchmarks.baselines.gnn_faces import nearest_of_triangles
 from rsr.learned.gnn.bodies import RigidWorld
 from rsr.learned.gnn.detection import detect
-from rsr.learned.gnn.faces import nearest_of_triangles
 from rsr.learned.gnn.graph import scenes_of
 from rsr.learned.gnn.nearest import nearest_of_segments, nearest_on_convex, nearest_points
 from rsr.learned.gnn.rigid import exponential, matrix, product

@@ -5,8 +5,7 @@ import time
 import numpy as np
 import ot
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 
 from rsr.errors import CalibrationError, ConfigError

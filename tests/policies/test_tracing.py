@@ -7,8 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import onnxruntime
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 from onnx import TensorProto, helper
 

@@ -10,8 +10,7 @@ from tempfile import mkdtemp
 import mujoco
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import rsr
 from benchmarks._two_joint_arm import two_joint_arm

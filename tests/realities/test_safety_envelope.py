@@ -2,8 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from rsr.realities import SafetyEnvelope
 from rsr.realities.envelope import Guard, Limited, safety_notes

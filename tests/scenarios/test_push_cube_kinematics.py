@@ -1,8 +1,7 @@
 import mujoco
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from rsr.scenarios.built_in.push_cube import task
 from rsr.scenarios.built_in.pushing import arm, kinematics

@@ -15,8 +15,7 @@ import h5py
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from mcap.writer import CompressionType
-from mcap.writer import Writer as McapWriter
+from mcap.writer import CompressionType, Writer as McapWriter
 
 from rsr.sessions.importers import read_contactnets
 from rsr.sessions.ingest.session import ingest

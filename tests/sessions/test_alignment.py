@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from rsr.errors import SessionError
 from rsr.sessions.clocks.alignment import forward_only, resample

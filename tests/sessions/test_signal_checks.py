@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sample_sessions import CHANNELS as SAMPLED
-from sample_sessions import make_session, with_values
+from sample_sessions import CHANNELS as SAMPLED, make_session, with_values
 from shared_data import pendulum_runs, tosses
 
 from rsr.sessions import Card, Channel, Episode, Session

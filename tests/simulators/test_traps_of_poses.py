@@ -18,8 +18,7 @@ from rsr.scenarios import load_scenario
 from rsr.sessions import Episode, Session
 from rsr.sessions.checks.findings import Finding
 from rsr.simulators.recorded_poses import judge_poses
-from tests.shared_data import pendulum_runs, shared_data
-from tests.shared_data import tosses as cube_tosses
+from tests.shared_data import pendulum_runs, shared_data, tosses as cube_tosses
 
 
 @cache

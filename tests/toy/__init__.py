@@ -18,8 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from rsr.files import read_arrays, read_json, write_arrays, write_json, write_text
-from rsr.pipelines import TABLE as _REAL
-from rsr.pipelines import Step
+from rsr.pipelines import TABLE as _REAL, Step
 from rsr.progress import Advance
 from rsr.randomness import generator
 from rsr.workspace import Workspace

@@ -44,14 +44,12 @@ class GnnSettings:
     """Effort of a fit.
 
     Args:
-        network: "impulse" or "fignet".
         trajectories: how many the teacher simulates.
         steps: of training on them.
         finetune_steps: of fine-tuning on recorded ones; 0 leaves it out.
         threads: of the teacher; results do not depend on them.
     """
 
-    network: str = "impulse"
     trajectories: int = 1500
     steps: int = 1500
     finetune_steps: int = 60
@@ -59,7 +57,7 @@ class GnnSettings:
 
     @property
     def training(self) -> TrainingSettings:
-        return TrainingSettings(network=self.network, steps=self.steps)
+        return TrainingSettings(steps=self.steps)
 
     def fine_tuning(self, frames: int, recordings: int) -> TrainingSettings:
         """Whole windows of so many frames from the first step on; recordings bring noise of their own.
@@ -74,7 +72,6 @@ class GnnSettings:
             long_from=0.0,
             noise_m=0.0,
             scale_m_s=0.1,
-            network=self.network,
         )
 
 

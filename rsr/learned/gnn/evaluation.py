@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,9 +10,6 @@ import numpy as np
 from rsr.errors import ConfigError
 from rsr.learned.gnn.trajectories import START_FRAMES, Trajectory
 from rsr.rotations import angle_between
-
-Predict = Callable[[Sequence[Trajectory]], list[np.ndarray]]
-"""From the first two frames of trajectories to their poses [T, n, 7], those two frames included."""
 
 
 @dataclass(frozen=True)
@@ -92,11 +89,6 @@ def errors_of(trajectories: Sequence[Trajectory], predicted: Sequence[np.ndarray
         positions.append(_finite(np.linalg.norm(guess[..., :3] - truth[..., :3], axis=2)))
         rotations.append(_finite(angle_between(guess[..., 3:], truth[..., 3:])))
     return TrajectoryErrors(tuple(positions), tuple(rotations), tuple(each.sizes_m for each in trajectories))
-
-
-def judge(predict: Predict, trajectories: Sequence[Trajectory]) -> TrajectoryErrors:
-    """Let a simulator predict trajectories from their first two frames, and compare."""
-    return errors_of(trajectories, predict(trajectories))
 
 
 def _finite(errors: np.ndarray) -> np.ndarray:

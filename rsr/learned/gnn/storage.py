@@ -15,35 +15,25 @@ from typing import Any
 import numpy as np
 import torch
 
-from rsr.errors import CalibrationError, ConfigError
+from rsr.errors import CalibrationError
 from rsr.files import DAMAGED, read_arrays, read_json, write_arrays, write_json, write_text
 from rsr.learned.gnn.contact_network import ContactNetwork
-from rsr.learned.gnn.fignet import FigNetwork, FigSettings
 from rsr.learned.gnn.impulse import ImpulseNetwork, ImpulseSettings
 from rsr.randomness import derive_seed
 
 VERSION = 2
-KINDS = {"impulse": (ImpulseNetwork, ImpulseSettings), "fignet": (FigNetwork, FigSettings)}
 
 
-def new_network(kind: str = "impulse", seed: int = 0, **settings: Any) -> ContactNetwork:
+def new_network(seed: int = 0, **settings: Any) -> ContactNetwork:
     """Make an untrained network; equal seeds give equal weights.
 
     Args:
-        settings: of `ImpulseSettings` or `FigSettings`, such as `dt_s`.
+        settings: of `ImpulseSettings`, such as `dt_s`.
     """
-    if kind not in KINDS:
-        raise ConfigError(
-            got=f"network '{kind}'",
-            expected=" or ".join(KINDS),
-            where="contact networks",
-            next_step="Correct gnn.network in params.yaml.",
-        )
-    network, described = KINDS[kind]
     # Layers draw from torch's global generator: seeded here, and given back as it was.
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(derive_seed(seed, "gnn", kind))
-        return network(described(**settings))
+        torch.manual_seed(derive_seed(seed, "gnn", ImpulseNetwork.kind))
+        return ImpulseNetwork(ImpulseSettings(**settings))
 
 
 def save_network(network: ContactNetwork, folder: Path, evidence: dict[str, Any] | None = None) -> None:
@@ -60,9 +50,9 @@ def load_network(folder: Path) -> ContactNetwork:
     try:
         card = read_json(folder / "network.json")
         weights = {name: torch.as_tensor(value) for name, value in read_arrays(folder / "network.npz").items()}
-        if card["version"] != VERSION:
-            raise ValueError(f"version {card['version']}")
-        network = new_network(card["kind"], **card["settings"])
+        if (card["version"], card["kind"]) != (VERSION, ImpulseNetwork.kind):
+            raise ValueError(f"a network '{card['kind']}' of version {card['version']}")
+        network = new_network(**card["settings"])
         network.load_state_dict(weights)
     except (*DAMAGED, RuntimeError) as error:
         raise CalibrationError(
@@ -75,7 +65,7 @@ def load_network(folder: Path) -> ContactNetwork:
     return network.requires_grad_(False)
 
 
-_COLUMNS = "step,cpu_s,loss,held_out_position_mm,held_out_rotation_deg"
+_COLUMNS = "step,cpu_s,loss"
 
 
 @dataclass
@@ -113,9 +103,8 @@ class TrainingRecord:
 
     @property
     def words(self) -> str:
-        _, cpu_s, loss, position_mm, rotation_deg = self.rows[-1]
-        held_out = "" if np.isnan(position_mm) else f", held out {position_mm:.2f} mm {rotation_deg:.2f} deg"
-        return f"loss {loss:.4f}{held_out}, {cpu_s:.0f} CPU-s"
+        _, cpu_s, loss = self.rows[-1]
+        return f"loss {loss:.4f}, {cpu_s:.0f} CPU-s"
 
     @property
     def cpu_s(self) -> float:
@@ -125,16 +114,10 @@ class TrainingRecord:
     def add(self, loss: float) -> None:
         self._losses.append(loss)
 
-    def look(
-        self,
-        step: int,
-        network: ContactNetwork,
-        optimiser: torch.optim.Optimizer,
-        errors: tuple[float, float] | None,
-    ) -> None:
+    def look(self, step: int, network: ContactNetwork, optimiser: torch.optim.Optimizer) -> None:
         """Add a row to the curve, and write curve and checkpoint."""
         self.step = step
-        self.rows.append([step, self.cpu_s, float(np.mean(self._losses)), *(errors or (np.nan, np.nan))])
+        self.rows.append([step, self.cpu_s, float(np.mean(self._losses))])
         self._losses.clear()
         if self.folder is None:
             return

@@ -14,10 +14,9 @@ from torch import Tensor
 
 from rsr.errors import CalibrationError, ConfigError
 from rsr.learned.gnn.contact_network import ContactNetwork
-from rsr.learned.gnn.evaluation import judge
 from rsr.learned.gnn.graph import Scenes
 from rsr.learned.gnn.rigid import matrix
-from rsr.learned.gnn.simulator import check_frame_time, predict
+from rsr.learned.gnn.simulator import check_frame_time
 from rsr.learned.gnn.storage import TrainingRecord, new_network, save_network
 from rsr.learned.gnn.training_windows import TrainingWindows, disturbed, windows_of
 from rsr.learned.gnn.trajectories import Trajectory
@@ -27,8 +26,6 @@ from rsr.randomness import generator, one_thread
 _WARM_UP = 100
 # How often in a training the curve gets a row, and a checkpoint is written.
 _LOOKS = 20
-# By how many trajectories a row is judged; the final judgement is the caller's.
-_HELD_OUT = 32
 
 
 @dataclass(frozen=True)
@@ -43,7 +40,6 @@ class TrainingSettings:
         long_from: share of the steps after which windows are long.
         noise_m: disturbance of the states that windows start from.
         scale_m_s: errors of a vertex's velocity beyond this count linearly.
-        network: `impulse` or `fignet`.
     """
 
     steps: int = 3000
@@ -53,7 +49,6 @@ class TrainingSettings:
     long_from: float = 0.5
     noise_m: float = 5e-5
     scale_m_s: float = 0.015
-    network: str = "impulse"
 
     def unroll_at(self, step: int) -> int:
         return self.unroll if step >= self.long_from * self.steps else 1
@@ -79,20 +74,20 @@ def train_network(
     seed: int = 0,
     advance: Advance = ignore,
     *,
-    held_out: Sequence[Trajectory] = (),
+    network: ContactNetwork | None = None,
     folder: Path | None = None,
 ) -> ContactNetwork:
     """Train a network on trajectories of one frame time.
 
     Args:
-        held_out: never trained on; their error is shown and kept in the curve.
+        network: an untrained one of another architecture; by default a new `impulse`.
         folder: where the network, its curve, and checkpoints go. A training that was killed goes on from the last
             checkpoint there, with the same result.
     """
     settings = settings or TrainingSettings()
     windows = windows_of(trajectories, settings.unroll)
-    network = new_network(settings.network, seed, dt_s=windows.dt_s)
-    return _trained(network, windows, settings, seed, advance, held_out, folder)
+    network = network or new_network(seed, dt_s=windows.dt_s)
+    return _trained(network, windows, settings, seed, advance, folder)
 
 
 def fine_tune(
@@ -101,14 +96,11 @@ def fine_tune(
     settings: TrainingSettings,
     seed: int = 0,
     advance: Advance = ignore,
-    *,
-    held_out: Sequence[Trajectory] = (),
-    folder: Path | None = None,
 ) -> ContactNetwork:
     """Go on training a copy of a network, by another teacher or by recordings; the network itself stays as it is."""
     windows = windows_of(trajectories, settings.unroll)
     check_frame_time(network, windows.dt_s, "fine-tuning of a contact network")
-    return _trained(copy.deepcopy(network), windows, settings, seed, advance, held_out, folder)
+    return _trained(copy.deepcopy(network), windows, settings, seed, advance)
 
 
 def _trained(
@@ -117,8 +109,7 @@ def _trained(
     settings: TrainingSettings,
     seed: int,
     advance: Advance,
-    held_out: Sequence[Trajectory],
-    folder: Path | None,
+    folder: Path | None = None,
 ) -> ContactNetwork:
     network.requires_grad_(True)
     optimiser = torch.optim.Adam(network.parameters(), lr=settings.rate)
@@ -131,7 +122,7 @@ def _trained(
             loss = _step(network, optimiser, windows, settings, seed, step)
             record.add(loss)
             if (step + 1) % every == 0:
-                record.look(step + 1, network, optimiser, _errors(network, held_out))
+                record.look(step + 1, network, optimiser)
                 advance((step + 1) / settings.steps, record.words)
     network.requires_grad_(False)
     if folder is not None:
@@ -196,12 +187,3 @@ def _huber(errors: Tensor, real: Tensor) -> Tensor:
     each = torch.nn.functional.huber_loss(errors, torch.zeros_like(errors), reduction="none").mean(2)
     # A body of many vertices counts as much as a cube.
     return ((each * real).sum(1) / real.sum(1)).mean()
-
-
-def _errors(network: ContactNetwork, held_out: Sequence[Trajectory]) -> tuple[float, float] | None:
-    """Mean error on some held-out trajectories at the end of the shortest one, in mm and degrees."""
-    if not held_out:
-        return None
-    errors = judge(lambda chosen: predict(network, chosen), held_out[:_HELD_OUT])
-    frames = min(len(trajectory) for trajectory in held_out[:_HELD_OUT]) - 2
-    return errors.position_mm(frames), errors.rotation_deg(frames)

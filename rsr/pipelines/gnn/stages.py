@@ -248,7 +248,7 @@ def settings_and_seed(workspace: Workspace, iteration: int) -> tuple[GnnSettings
 
 
 def settings_of(config: GnnConfig) -> GnnSettings:
-    return GnnSettings(config.network, config.trajectories, config.steps, config.finetune_steps)
+    return GnnSettings(config.trajectories, config.steps, config.finetune_steps)
 
 
 def gnn_settings(config: LoopConfig) -> GnnConfig:

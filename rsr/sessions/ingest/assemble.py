@@ -13,8 +13,7 @@ from rsr.rotations import unwrapped
 from rsr.sessions.checks.turns import refuse_wraps
 from rsr.sessions.clocks.alignment import Kind, forward_only, resample
 from rsr.sessions.importers.recording import MAX_VALUES, Recording, listed, printable
-from rsr.sessions.ingest.mapping import ChannelMap, Target
-from rsr.sessions.ingest.mapping import Mapping as ChannelMapping
+from rsr.sessions.ingest.mapping import ChannelMap, Mapping as ChannelMapping, Target
 from rsr.sessions.ingest.trials import RecordedTrial, read_trials
 from rsr.sessions.ingest.units import factor
 from rsr.sessions.model import Channel, Episode, stretches

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from collections.abc import Mapping as Map
+from collections.abc import Iterator, Mapping as Map
 from typing import Any
 
 import numpy as np

@@ -16,8 +16,16 @@ from rsr.sessions.importers.recording import Recording
 from rsr.sessions.ingest.assemble import assemble
 from rsr.sessions.ingest.evidence import doubtful
 from rsr.sessions.ingest.guessing import Proposal, propose
-from rsr.sessions.ingest.mapping import Mapping as ChannelMapping
-from rsr.sessions.ingest.mapping import Question, Target, check_lines, merged, parse_mapping, plain, to_yaml
+from rsr.sessions.ingest.mapping import (
+    Mapping as ChannelMapping,
+    Question,
+    Target,
+    check_lines,
+    merged,
+    parse_mapping,
+    plain,
+    to_yaml,
+)
 from rsr.sessions.ingest.raw_files import (
     MAPPING_FILE,
     SOURCE_FILE,

@@ -18,12 +18,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from mujoco import mjx
-from mujoco.mjx._src import collision_driver as _collision
-from mujoco.mjx._src import collision_primitive as _primitive
-from mujoco.mjx._src import forward as _forward  # private: pinned to the version in pyproject.toml
-from mujoco.mjx._src import math as _math
-from mujoco.mjx._src import solver as _solver
-from mujoco.mjx._src import support as _support
+from mujoco.mjx._src import (
+    collision_driver as _collision,
+    collision_primitive as _primitive,
+    forward as _forward,  # private: pinned to the version in pyproject.toml
+    math as _math,
+    solver as _solver,
+    support as _support,
+)
 from mujoco.mjx._src.collision_types import GeomInfo
 
 from rsr.scenarios import Scenario

@@ -11,8 +11,10 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 from mujoco import mjx
-from mujoco.mjx._src import sensor as _sensor  # private: pinned to the version in pyproject.toml
-from mujoco.mjx._src import smooth as _smooth
+from mujoco.mjx._src import (
+    sensor as _sensor,  # private: pinned to the version in pyproject.toml
+    smooth as _smooth,
+)
 
 from rsr.errors import ScenarioError
 from rsr.scenarios import Scenario

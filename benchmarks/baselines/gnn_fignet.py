@@ -13,10 +13,13 @@ import torch
 from torch import Tensor, nn
 
 from rsr.learned.gnn.contact_network import ContactNetwork, State
-from rsr.learned.gnn.faces import FaceDetector, face_pairs
-from rsr.learned.gnn.fignet_graph import FEATURES, FaceGraph, graph_of
 from rsr.learned.gnn.graph import Scenes
-from rsr.learned.gnn.rigid import logarithm, matched, matrix, quaternion
+from rsr.learned.gnn.rigid import logarithm, matrix
+from rsr.randomness import derive_seed
+
+from .gnn_faces import FaceDetector, face_pairs
+from .gnn_fignet_graph import FEATURES, FaceGraph, graph_of
+from .gnn_shape_matching import matched, quaternion
 
 
 @dataclass(frozen=True)
@@ -143,6 +146,13 @@ class _Edge(nn.Module):
         for index, layer in enumerate(self.receivers):
             mixed = mixed + layer(received)[receivers[:, index]]
         return self.rest(mixed)
+
+
+def new_fignet(seed: int = 0, **settings: float) -> FigNetwork:
+    """Make an untrained network; equal seeds give equal weights. Settings are those of `FigSettings`."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(derive_seed(seed, "gnn", FigNetwork.kind))
+        return FigNetwork(FigSettings(**settings))
 
 
 def _summed(messages: Tensor, receivers: Tensor, count: int) -> Tensor:

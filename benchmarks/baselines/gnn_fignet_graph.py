@@ -9,10 +9,11 @@ import torch
 from torch import Tensor
 
 from rsr.learned.gnn.contact_network import State
-from rsr.learned.gnn.faces import FacePairs, face_normals, triangles_of
 from rsr.learned.gnn.graph import Scenes
 from rsr.learned.gnn.nearest import nearest_points
 from rsr.learned.gnn.rigid import conjugate, exponential, matrix, product
+
+from .gnn_faces import FacePairs, face_normals, triangles_of
 
 FEATURES = {"mesh": 9, "object": 9, "mesh_mesh": 8, "mesh_object": 8, "object_mesh": 8, "face_face": 34}
 """Columns of the features of each kind of node and edge."""

@@ -1,0 +1,1 @@
+from rsr.learned import clash as clash, gnn as gnn
