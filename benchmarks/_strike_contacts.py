@@ -20,6 +20,7 @@ from strike_worlds.contacts import KINDS, ContactStandIn, write_scene
 
 from rsr.learned.clash.scene import ContactScene
 from rsr.learned.clash.scene_adaptation import adapt_scene
+from rsr.learned.clash.scene_impacts import simulate
 from rsr.learned.clash.scene_tables import SceneStrikes, read_scene_strikes
 from rsr.progress import Advance
 from rsr.scenarios import load_scenario
@@ -58,7 +59,7 @@ def contact_row(kind: str, seed: int) -> dict[str, Figure]:
         model = adapt_scene(scene, few, seed)
         values = {"mujoco_cmaes": cmaes_scene(scene, few, seed), "fitted": model.values}
         values["nominal"] = scene.scenario.space.nominal
-        predicted = {name: scene.simulate(each, judged.states).gained for name, each in values.items()}
+        predicted = {name: simulate(scene, each, judged.states).gained for name, each in values.items()}
         predicted["adapted"] = model(judged.states)
         row: dict[str, Figure] = {"kind": kind, "covered": float(model.inside(judged).mean())}
         for name, gained in predicted.items():

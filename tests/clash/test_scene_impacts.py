@@ -13,6 +13,8 @@ from rsr.cli import main
 from rsr.errors import RsrError, ScenarioError, SessionError
 from rsr.learned.clash.scene import ContactScene
 from rsr.learned.clash.scene_adaptation import adapt_scene, load_scene, save_scene
+from rsr.learned.clash.scene_impacts import simulate
+from rsr.learned.clash.scene_meeting import touching
 from rsr.learned.clash.scene_simulator import HybridScene
 from rsr.learned.clash.scene_tables import column_names, read_scene_strikes
 from rsr.pipelines.methods import simulator_of
@@ -57,9 +59,9 @@ def square_on(scene: ContactScene, speed: float) -> np.ndarray:
 
 
 def test_a_block_that_meets_a_wall_flat_does_so_at_both_corners_and_does_not_turn(wall):
-    placed, far = wall.touching(square_on(wall, 0.5)[None])
+    placed, far = touching(wall, square_on(wall, 0.5)[None])
     assert far[0] == pytest.approx(0.001, abs=2e-5)
-    found = wall.simulate(wall.scenario.space.nominal, placed)
+    found = simulate(wall, wall.scenario.space.nominal, placed)
     # MuJoCo's contacts lie half way into the overlap.
     assert found.strikes.point_m[0] == pytest.approx([0, 0.025], abs=0.0005)
     assert found.strikes.normal[0] == pytest.approx([0, -1], abs=1e-6)
@@ -68,6 +70,22 @@ def test_a_block_that_meets_a_wall_flat_does_so_at_both_corners_and_does_not_tur
     assert found.patch.spread_m[0] == pytest.approx(0.035, rel=0.02)
     assert -1.0 < found.gained[0, 1] < -0.5, "it comes back, slower than it came"
     assert np.abs(found.gained[0, [0, 2]]).max() < 1e-4
+
+
+def test_what_has_parted_for_long_enough_is_not_struck_again(wall):
+    """A block a degree off the wall meets it with one corner, then with the other some milliseconds later."""
+    start = square_on(wall, 0.5)
+    wall.place(
+        start[: wall.model.nq],
+        start[wall.model.nq :],
+        wall.struck,
+        np.array([0.047, 0, np.pi / 2 + 0.06]),
+        np.array([-0.5, 0, 0]),
+    )
+    placed, _ = touching(wall, start[None])
+    first, both = (simulate(wall, np.array([0.2, 0.2, 0.002]), placed, apart_s) for apart_s in (0.0005, 0.02))
+    assert both.lasted_s[0] - first.lasted_s[0] > 0.001
+    assert np.sign(first.gained[0, 2]) != np.sign(both.gained[0, 2] - first.gained[0, 2])
 
 
 def test_poses_and_velocities_of_the_plane_come_back_as_they_were_placed(wall):
@@ -127,7 +145,7 @@ def test_ten_impacts_predict_others_better_than_the_scene_as_drawn(wall, impacts
     def missed(gained):
         return float(np.sqrt((((gained - judged.gained) * weights) ** 2).sum(axis=1).mean()))
 
-    nominal = wall.simulate(wall.scenario.space.nominal, judged.states).gained
+    nominal = simulate(wall, wall.scenario.space.nominal, judged.states).gained
     assert missed(model(judged.states)) < 0.8 * missed(nominal)
     assert 0.7 < model.inside(judged).mean() <= 1
 
@@ -154,7 +172,7 @@ def test_the_hybrid_ends_an_impact_as_the_model_says_and_leaves_the_rest_to_mujo
     assert met.handled
     assert met.speed_m_s == pytest.approx(0.4, rel=1e-3)
     assert met.time_s == pytest.approx(0.001 / 0.4, abs=0.0011)
-    placed, _ = wall.touching(start[None])
+    placed, _ = touching(wall, start[None])
     said = wall.velocities(path[0, -1:])[0] - wall.velocities(start[None])[0]
     gained = model(placed)[0]  # of the block's frame, which is turned by a quarter
     # MuJoCo's solver leaves a turning of some 1e-6 rad/s, which depends on where the block is in the world.
@@ -166,7 +184,7 @@ def test_every_kind_can_be_said_and_read(kind, tmp_path):
     scene = scene_of(kind, tmp_path)
     recorded = read_scene_strikes(written(tmp_path / "table.csv", ContactStandIn(kind, 5).record(8)), scene)
     assert len(recorded) + len(recorded.dropped) == 8
-    found = scene.simulate(scene.scenario.space.nominal, recorded.states)
+    found = simulate(scene, scene.scenario.space.nominal, recorded.states)
     # Whatever the law of contact, both push the same way.
     assert ((found.gained[:, :2] * recorded.gained[:, :2]).sum(axis=1) > 0).all()
 

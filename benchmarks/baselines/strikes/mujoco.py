@@ -10,6 +10,7 @@ from cmaes import CMA
 
 from rsr.learned.clash.prediction import BaseModel
 from rsr.learned.clash.scene import ContactScene
+from rsr.learned.clash.scene_impacts import simulate
 from rsr.learned.clash.scene_tables import SceneStrikes
 from rsr.randomness import generator
 from rsr.rotations import rotated, wrapped, yaw_of
@@ -71,7 +72,7 @@ def cmaes_scene(scene: ContactScene, recorded: SceneStrikes, seed: int = 0) -> n
         return np.clip(space.to_values(point), space.lower, space.upper)
 
     def loss(point: np.ndarray) -> float:
-        missed = (scene.simulate(values(point), recorded.states).gained - recorded.gained) * weights
+        missed = (simulate(scene, values(point), recorded.states).gained - recorded.gained) * weights
         return float((missed**2).sum())
 
     search = CMA(mean=space.to_coordinates(space.nominal), sigma=0.5, bounds=bounds, population_size=10, seed=seed)

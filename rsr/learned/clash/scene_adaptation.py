@@ -20,7 +20,8 @@ from rsr.learned.clash.frame import TOLERANCE, from_contact, relative_errors, to
 from rsr.learned.clash.law import ImpactLaw, fit_law
 from rsr.learned.clash.prediction import evidence_weights, mixed
 from rsr.learned.clash.residual import Z90, ObservedStrikes, Residual, fit_residual, observe
-from rsr.learned.clash.scene import ContactScene, SceneImpacts
+from rsr.learned.clash.scene import ContactScene
+from rsr.learned.clash.scene_impacts import SceneImpacts, simulate
 from rsr.learned.clash.scene_tables import SceneStrikes
 from rsr.learned.clash.sliding import SlidingModel, fit_sliding
 from rsr.learned.clash.storage import law_card, residual_arrays, residual_card, stored_residual
@@ -66,7 +67,7 @@ class AdaptedScene:
 
     def __call__(self, states: np.ndarray) -> np.ndarray:
         """Change of the struck body's velocity [N, 3], in its frame before, from states in which the two just touch."""
-        return self.gained(self.scene.simulate(self.values, states))
+        return self.gained(simulate(self.scene, self.values, states))
 
     def gained(self, impacts: SceneImpacts) -> np.ndarray:
         """The same from simulated impacts; nothing happens where nothing acted."""
@@ -79,7 +80,7 @@ class AdaptedScene:
 
     def inside(self, recorded: SceneStrikes, z: float = Z90) -> np.ndarray:
         """Find the measured components [N, 3] that lie in their intervals, 90 % wide by default."""
-        impacts = self.scene.simulate(self.values, recorded.states)
+        impacts = simulate(self.scene, self.values, recorded.states)
         mean, std = _intervals(self.scene, self.law, self.residuals, self.weights, impacts)
         return np.abs(to_contact(self.scene.shape, impacts.strikes, recorded.gained) - mean) <= z * std
 
@@ -94,11 +95,11 @@ def adapt_scene(scene: ContactScene, recorded: SceneStrikes, seed: int = 0) -> A
             next_step="Record more impacts, at other places and speeds.",
         )
     values = fit_parameters(scene, recorded, seed)
-    rejected = _glitches(scene, recorded, scene.simulate(values, recorded.states))
+    rejected = _glitches(scene, recorded, simulate(scene, values, recorded.states))
     kept = recorded.take(np.delete(np.arange(len(recorded)), rejected))
     if rejected:
         values = fit_parameters(scene, kept, seed)
-    law, residuals, weights = _left_over(scene, kept, scene.simulate(values, kept.states))
+    law, residuals, weights = _left_over(scene, kept, simulate(scene, values, kept.states))
     return AdaptedScene(scene, values, law, residuals, weights, _sliding(scene, kept), rejected)
 
 
@@ -108,14 +109,14 @@ def fit_parameters(scene: ContactScene, recorded: SceneStrikes, seed: int = 0) -
     bounds = np.column_stack([space.to_coordinates(bound) for bound in (space.lower, space.upper)])
     bounds.sort(axis=1)
     middle, std = space.to_coordinates(space.nominal), np.minimum(space.prior_std, np.ptp(bounds, axis=1) / 2)
-    speeds = scene.simulate(space.nominal, recorded.states).strikes.speed_m_s
+    speeds = simulate(scene, space.nominal, recorded.states).strikes.speed_m_s
     weights = np.array([1.0, 1.0, scene.shape.gyration_m]) / speeds[:, None]
 
     def values_at(point: np.ndarray) -> np.ndarray:
         return np.clip(space.to_values(middle + std * point), space.lower, space.upper)
 
     def loss(point: np.ndarray) -> float:
-        missed = (scene.simulate(values_at(point), recorded.states).gained - recorded.gained) * weights
+        missed = (simulate(scene, values_at(point), recorded.states).gained - recorded.gained) * weights
         # Pseudo-Huber: square below a tenth of the speed, straight above.
         robust = np.sqrt(1 + (missed**2).sum(axis=1) / _USUAL_SHARE**2) - 1
         return float(robust.sum() + _PRIOR_WEIGHT * (point**2).sum())
@@ -204,7 +205,7 @@ def _sliding(scene: ContactScene, recorded: SceneStrikes) -> SlidingModel | None
     upright = np.abs(scene.axes[2] @ scene.model.opt.gravity) > 0.99 * np.linalg.norm(scene.model.opt.gravity)
     if recorded.rest is None or not upright:
         return None
-    strikes = scene.simulate(scene.scenario.space.nominal, recorded.states).strikes
+    strikes = simulate(scene, scene.scenario.space.nominal, recorded.states).strikes
     return fit_sliding(scene.shape, RecordedStrikes(strikes, recorded.gained, recorded.rest))
 
 
@@ -225,14 +226,14 @@ def compare_scene(
     inside = []
     for model, (_, rows) in zip(models, parts, strict=True):
         states = recorded.states[rows]
-        impacts = scene.simulate(model.values, states)
-        predicted["before"].append(scene.simulate(scene.scenario.space.nominal, states).gained)
+        impacts = simulate(scene, model.values, states)
+        predicted["before"].append(simulate(scene, scene.scenario.space.nominal, states).gained)
         predicted["scene"].append(impacts.gained)
         predicted["adapted"].append(model.gained(impacts))
         inside.append(model.inside(recorded.take(rows)))
     covered = {"adapted": float(np.concatenate(inside).mean())}
     judged = (_judge(scene, name, np.concatenate(each), test, covered.get(name)) for name, each in predicted.items())
-    strikes = scene.simulate(scene.scenario.space.nominal, test.states).strikes
+    strikes = simulate(scene, scene.scenario.space.nominal, test.states).strikes
     return Comparison(RecordedStrikes(strikes, test.gained), how, tuple(judged))
 
 

@@ -16,6 +16,8 @@ from mujoco import rollout as mujoco_rollout
 
 from rsr.errors import CalibrationError
 from rsr.learned.clash.scene_adaptation import AdaptedScene
+from rsr.learned.clash.scene_impacts import simulate
+from rsr.learned.clash.scene_meeting import gap_of, touching
 from rsr.rotations import rotated
 from rsr.scenarios import Scenario
 from rsr.simulators import delayed, weights_of
@@ -119,7 +121,7 @@ class HybridScene:
         """Row before the first one in which the two overlap; an overlap that the window begins with does not count."""
         gone = not leaving
         for row in self._near(states):
-            apart = self._scene.gap(states[row]) > 0
+            apart = gap_of(self._scene, states[row]) > 0
             if not apart and gone and row > 0:
                 return row - 1
             gone = gone or apart
@@ -131,17 +133,17 @@ class HybridScene:
         fastest = np.abs(states[:, model.nq : model.nq + model.nv]).max() * 2 + 0.5
         while row < len(states):
             yield row
-            gap = self._scene.gap(states[row])
+            gap = gap_of(self._scene, states[row])
             row += max(1, int(gap / (fastest * model.opt.timestep)))
 
     def _impact(self, state: np.ndarray) -> tuple[float, np.ndarray | None, float] | None:
         """Speed, state after and duration of the impact that a state begins; no state where it is left to MuJoCo."""
         scene, nq = self._scene, self.scenario.base_model.nq
-        placed, far = scene.touching(state[None])
+        placed, far = touching(scene, state[None])
         if not np.isfinite(far[0]):
             return None
         across = np.abs(scene.axes[2] @ scene.velocity_of(placed[0]))
-        impacts = scene.simulate(self._adapted.values, placed)
+        impacts = simulate(scene, self._adapted.values, placed)
         speed = float(impacts.strikes.speed_m_s[0])
         approach = speed * np.cos(float(impacts.strikes.angle_rad[0]))
         if not impacts.touched[0] or approach < _SLOWEST_M_S or across > _STEEP * max(speed, 1e-9) + _SLOWEST_M_S:

@@ -10,6 +10,8 @@ import numpy as np
 
 from rsr.errors import ScenarioError, SessionError
 from rsr.learned.clash.scene import ContactScene
+from rsr.learned.clash.scene_impacts import simulate
+from rsr.learned.clash.scene_meeting import gap_of, touching
 from rsr.learned.clash.tables import FEWEST, name_rows, numbers_of, refuse_copies, refuse_mirrored
 from rsr.rotations import rotated
 from rsr.scenarios.built_in.strike import RecordedStrikes
@@ -88,7 +90,7 @@ def read_scene_strikes(path: Path, scene: ContactScene, fewest: int = FEWEST) ->
         where = f"scenario {scene.scenario.name}, collision, table"
         advice = "Write our name first, then the one in your tables, such as {x: puck_x}."
         raise ScenarioError(got=", ".join(sorted(unknown)), expected=f"some of {known}", where=where, next_step=advice)
-    columns = numbers_of(path, [*before, *after], rest, scene.declared.table)
+    columns = numbers_of(path, [*before, *after], rest, called=scene.declared.table)
     count = len(columns[before[0]])
     states = np.array([_state(scene, columns, row) for row in range(count)]).reshape(count, -1)
     yaw = columns["turn"]
@@ -121,12 +123,12 @@ def _state(scene: ContactScene, columns: dict[str, np.ndarray], row: int) -> np.
 
 def _meeting(path: Path, scene: ContactScene, recorded: SceneStrikes) -> SceneStrikes:
     """The impacts in which the two meet, from where they just touch; refused where there are few of them."""
-    placed, far = scene.touching(recorded.states)
+    placed, far = touching(scene, recorded.states)
     met = far < _LARGEST_GAP_M
-    impacts = scene.simulate(scene.scenario.space.nominal, placed)
+    impacts = simulate(scene, scene.scenario.space.nominal, placed)
     kept, dropped = np.flatnonzero(met & impacts.touched), np.flatnonzero(~(met & impacts.touched))
     if (~met).mean() > _DROPPED_MOST:
-        gap = scene.gap(recorded.states[int(np.flatnonzero(~met)[0])])
+        gap = gap_of(scene, recorded.states[int(np.flatnonzero(~met)[0])])
         raise _wrong(
             path,
             f"{name_rows(np.flatnonzero(~met))} in which the two do not meet, such as {1000 * gap:.1f} mm apart",
