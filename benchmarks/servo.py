@@ -12,8 +12,8 @@ row to its end; then the other way round.
   names; where that is not set, -1.
 - effect_cost_ratio: CPU time of a rollout with the servo's and the gearbox's law over that of the same scene with a
   position servo and the dry friction and damping that MuJoCo has.
-- effects_held, effects_held_identified: with `--effects N`, the share of intervals that hold what N stand-ins an effect hide,
-  of all parameters and of identified ones; NAME_held and NAME_cpu_s by effect (`_effect_recovery.py`).
+- effects_held, effects_held_identified: with `--effects N`, the share of intervals that hold what N stand-ins an effect
+  hide, of all parameters and of identified ones; NAME_held and NAME_cpu_s by effect (`_effect_recovery.py`).
 - friction_mN_...: with `--models 1`, each of BAM's friction models fitted on three gains and judged on the fourth.
 
 `--draws N` seeds a way, 5 by default; with `--quick` one, one way, and a smaller budget.
