@@ -7,9 +7,13 @@ row to its end; then the other way round.
 
 - servo_mae_rad: mean absolute error of the position over whole judged runs; mean over draws and both ways.
 - servo_cpu_s: of one fit, its cross-validation and intervals included.
-- servo_mae_over_bam_m6: -1: BAM's own code needs another Python and is not part of this project, so it is not run here.
+- servo_mae_over_bam_m6: that over the same of BAM's m6, fitted to the same runs by its own code (`_bam_servo.py`; one
+  search a way, of BAM_TRIALS trials). It needs Python 3.12 with `better-actuator-models` and `optuna`, which BAM_PYTHON
+  names; where that is not set, -1.
 - effect_cost_ratio: CPU time of a rollout with the servo's and the gearbox's law over that of the same scene with a
   position servo and the dry friction and damping that MuJoCo has.
+- effects_held, effects_held_identified: with `--effects N`, the share of intervals that hold what N stand-ins an effect
+  hide, of all parameters and of identified ones; NAME_held and NAME_cpu_s by effect (`_effect_recovery.py`).
 - friction_mN_...: with `--models 1`, each of BAM's friction models fitted on three gains and judged on the fourth.
 
 `--draws N` seeds a way, 5 by default; with `--quick` one, one way, and a smaller budget.
@@ -17,6 +21,7 @@ row to its end; then the other way round.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -31,6 +36,7 @@ from typing import Any
 import numpy as np
 import yaml
 from _common import Figure, run
+from _effect_recovery import recovered
 
 from rsr.calibration import Division, Effort, calibrator, start_prior
 from rsr.config import TuneConfig
@@ -42,6 +48,8 @@ from rsr.simulators import MujocoSimulator
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "servo"
 METHOD, BUDGET, QUICK_BUDGET = "sysid", 200, 40
+BAM_TRIALS = 1000
+MASS_KG, LENGTH_M, SUPPLY_V = 0.49, 0.1, 7.4
 HELD_OUT_GAIN = 800.0
 _STRIBECK: dict[str, str | float] = {"stribeck": "stribeck", "stribeck_speed": "stribeck_speed", "stribeck_power": 1.35}
 _DIRECTIONAL: dict[str, str | float] = {
@@ -60,15 +68,31 @@ MODELS: dict[str, Mapping[str, str | float]] = {
 """Law -> its arguments beside `coulomb` and `viscous`."""
 
 
-def measure(quick: bool, draws: int = 5, models: int = 0) -> dict[str, Figure]:
+def measure(quick: bool, draws: int = 5, models: int = 0, effects: int = 0) -> dict[str, Figure]:
     """Ingest, fit and judge."""
+    if effects:
+        return effects_recovered(effects)
     with tempfile.TemporaryDirectory() as folder:
         scenario, session = ingested(Path(folder))
         figures = judged_both_ways(scenario, session, 1 if quick else draws, quick)
+        if bam := os.environ.get("BAM_PYTHON"):
+            peer = float(np.mean([one["mae_rad"] for one in bam_both_ways(bam, session, quick)]))
+            figures |= {"bam_m6_mae_rad": peer, "servo_mae_over_bam_m6": figures["servo_mae_rad"] / peer}
         figures["effect_cost_ratio"] = cost_ratio(scenario, session)
         if models:
             figures |= {f"{law}_mae_rad": on_another_gain(law, session, Path(folder)) for law in MODELS}
     return figures
+
+
+def effects_recovered(count: int) -> dict[str, Figure]:
+    """How often intervals hold the truth, over the effects that are built in; nothing else is measured then."""
+    figures, total = {}, np.zeros(4)
+    with tempfile.TemporaryDirectory() as folder:
+        for name, counts, seconds in recovered(count, Path(folder)):
+            figures |= {f"{name}_held": counts[0] / counts[2], f"{name}_cpu_s": seconds}
+            total += counts
+    held, held_identified, intervals, identified = total.tolist()
+    return figures | {"effects_held": held / intervals, "effects_held_identified": held_identified / max(identified, 1)}
 
 
 def ingested(folder: Path) -> tuple[Scenario, Session]:
@@ -97,6 +121,33 @@ def judged_both_ways(scenario: Scenario, session: Session, draws: int, quick: bo
         "servo_cpu_s": float(np.mean(seconds)),
         "servo_fits": len(errors),
     }
+
+
+def bam_both_ways(python: str, session: Session, quick: bool) -> list[dict[str, float]]:
+    """What BAM's own code makes of the same runs, one way and the other."""
+    first, second = ([bam_log(session.episodes[index]) for index in each] for each in one_of_each_gain(session))
+    script, trials = Path(__file__).with_name("_bam_servo.py"), 50 if quick else BAM_TRIALS
+    found = []
+    for fitted, judged in ((first, second),) if quick else ((first, second), (second, first)):
+        asked = json.dumps({"fitted": fitted, "judged": judged, "trials": trials, "seed": 0})
+        done = subprocess.run([python, str(script)], input=asked, capture_output=True, text=True, check=True)
+        found.append(json.loads(done.stdout))
+    return found
+
+
+def bam_log(episode: Episode) -> dict[str, Any]:
+    """A run as BAM stores it, in its steps of 5 ms."""
+    time_s = np.arange(0.0, episode.time_s[-1], 0.005)
+    columns = {"position": episode["shaft_position"][:, 0], "goal_position": episode["goal"][:, 0]}
+    rows = {name: np.interp(time_s, episode.time_s, column) for name, column in columns.items()}
+    on = np.interp(time_s, episode.time_s, episode["firmware"][:, 1]) > 0.5
+    entries = [
+        {"position": float(position), "goal_position": float(goal), "torque_enable": bool(enabled)}
+        for position, goal, enabled in zip(rows["position"], rows["goal_position"], on, strict=True)
+    ]
+    kp = float(episode["firmware"][0, 0])
+    numbers = {"mass": MASS_KG, "arm_mass": 0.0, "length": LENGTH_M, "kp": kp, "vin": SUPPLY_V, "dt": 0.005}
+    return numbers | {"entries": entries}
 
 
 def one_of_each_gain(session: Session) -> tuple[list[int], list[int]]:
@@ -176,4 +227,4 @@ def cpu_seconds(call: Callable[[], object]) -> float:
 
 
 if __name__ == "__main__":
-    run(measure, __doc__ or "", draws=5, models=0)
+    run(measure, __doc__ or "", draws=5, models=0, effects=0)

@@ -14,6 +14,8 @@ from rsr.scenarios.effects import Applied, Effects
 _UP_TO_VELOCITIES = int(mujoco.mjtStage.mjSTAGE_VEL)
 _OF_NO_LOAD = mujoco.mjtDisableBit.mjDSBL_CONSTRAINT | mujoco.mjtDisableBit.mjDSBL_SENSOR
 """What the load does not depend on, and costs a third of computing it where there is but one joint."""
+_WORTH_A_THREAD = 64
+"""Simulations: a step of fewer takes less than handing them to another thread does, and results are the same."""
 
 
 class EffectBatch:
@@ -29,7 +31,8 @@ class EffectBatch:
     ) -> None:
         self._scenario, self._effects, self._params = scenario, effects_of(scenario), params
         self._arguments = self._effects.arguments(np, params)
-        self._batch = batch = Batch(models[0], len(models), threads)
+        busy = min(threads, len(models) // _WORTH_A_THREAD)
+        self._batch = batch = Batch(models[0], len(models), max(1, busy))
         self._step_s = models[0].opt.timestep
         self._substeps = round(scenario.control_dt_s / self._step_s)
         self._write_models(models)

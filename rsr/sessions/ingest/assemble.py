@@ -13,6 +13,7 @@ from rsr.rotations import unwrapped
 from rsr.sessions.checks.turns import refuse_wraps
 from rsr.sessions.clocks.alignment import Kind, forward_only, resample
 from rsr.sessions.importers.recording import MAX_VALUES, Recording, listed, printable
+from rsr.sessions.ingest.lerobot_units import in_radians
 from rsr.sessions.ingest.mapping import ChannelMap, Mapping as ChannelMapping, Target
 from rsr.sessions.ingest.trials import RecordedTrial, read_trials
 from rsr.sessions.ingest.units import factor
@@ -272,6 +273,8 @@ def convert(channel: Channel, entry: ChannelMap, values: np.ndarray) -> np.ndarr
                 where=where,
                 next_step="Correct the mapping.",
             )
+    if entry.calibration is not None:
+        values = in_radians(entry.calibration, entry.columns, values, where)
     scaled = values * factor(entry.unit or channel.unit, channel.unit, where)
     scaled = scaled * np.array(entry.sign or 1.0) + np.array(entry.offset or 0.0)
     return _unit_quaternions(channel, entry, scaled) if channel.is_quaternion else scaled

@@ -200,6 +200,8 @@ class _Guess:
                 continue
             if channel.is_quaternion:
                 self._quaternion(channel, entry)
+            elif "calibration" in entry:
+                entry["unit"] = "rad"
             elif "unit" not in entry and channel.unit != "1":
                 entry["unit"] = self._unit(channel, entry)
 

@@ -92,6 +92,7 @@ class ChannelMap(_Settings):
     Args:
         columns: of the stream, in the order of the scenario's columns.
         unit: what the numbers are in; one for all.
+        calibration: JSON of LeRobot's, where numbers are shares of motors' ranges; they then are rad.
         sign, offset: value = sign * (number in our unit) + offset, a column each.
         quaternion: order of the columns as listed.
         late_s: how much later than the truth these rows are stamped; it is taken off.
@@ -102,6 +103,7 @@ class ChannelMap(_Settings):
     source: str | None = Field(None, alias="from")
     columns: tuple[Annotated[str, BeforeValidator(str)], ...] = ()
     unit: str | None = None
+    calibration: str | None = None
     sign: tuple[Literal[1, -1], ...] | None = None
     offset: tuple[_Number, ...] | None = None
     quaternion: Literal["wxyz", "xyzw"] | None = None
