@@ -139,8 +139,9 @@ def _asked(
 
 def _one_of(words: tuple[str, ...]) -> Callable[[str], str]:
     def read(answer: str) -> str:
-        if answer not in words:
+        meant = [word for word in words if word.startswith(answer.strip().lower())]
+        if len(meant) != 1:
             raise ValueError(f"Answer one of {', '.join(words)}.")
-        return answer
+        return meant[0]
 
     return read

@@ -51,12 +51,12 @@ def test_without_a_terminal_what_is_missing_is_named(tmp_path, capsys, monkeypat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_in_a_terminal_it_asks_and_takes_enter_for_what_it_suggests(tmp_path):
+def test_in_a_terminal_it_asks_and_takes_enter_for_what_it_suggests_and_y_for_yes(tmp_path):
     """A real terminal: a wrong answer is told and asked again."""
     own, its = pty.openpty()
     command = [sys.executable, "-m", "rsr", "init", "campaign"]
     child = subprocess.Popen(command, cwd=tmp_path, stdin=its, stderr=its, stdout=subprocess.PIPE)
-    os.write(own, b"push_qube\n\ninbox\nperhaps\n\n")
+    os.write(own, b"push_qube\n\ninbox\nperhaps\nY\n")
     out, _ = child.communicate(timeout=120)
     os.close(its)
     said = os.read(own, 100_000).decode()

@@ -214,6 +214,15 @@ CASES: dict[str, Case] = {
     "flexcomp: 2,000 cubed": _scene(
         _with(body='<flexcomp name="f" type="grid" count="2000 2000 2000" spacing="1 1 1" dim="3"/>')
     ),
+    "attach: itself": _scene(
+        _with(
+            '<asset><model name="m" file="scene.xml"/></asset>',
+            body='<frame><attach model="m" body="puck" prefix="a"/></frame>',
+        )
+    ),
+    "sensor: a billion numbers": _scene(_with('<sensor><user name="u" dim="1000000000"/></sensor>')),
+    "effects: a program": _edited("effects", {"hinge": "__import__('os')._exit(7)"}),
+    "task: a program": _edited("task", {"reach": "__import__('os')._exit(7)"}),
     "size: nuser_body 2e9": _scene(_with('<size nuser_body="2000000000"/>')),
     "size: nuser_geom below 0": _scene(_with('<size nuser_geom="-7"/>')),
     "size: 100 GB of memory": _scene(_with('<size memory="100G"/>')),

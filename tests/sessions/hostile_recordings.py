@@ -84,6 +84,12 @@ def chunked(file: h5py.File, outside: Path) -> None:
     file.create_dataset("x", (3, 4), maxshape=(None, None), chunks=(1, shape[1]), dtype="f8", compression="gzip")
 
 
+def virtual(file: h5py.File, outside: Path) -> None:
+    layout = h5py.VirtualLayout((9, 2), "f8")
+    layout[:] = h5py.VirtualSource(str(outside / "secret.bin"), "x", (9, 2))
+    file.create_virtual_dataset("x", layout)
+
+
 def mcap(
     write: Callable[[McapWriter], object], compression: CompressionType = CompressionType.ZSTD, **options: Any
 ) -> Case:

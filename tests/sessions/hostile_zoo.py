@@ -40,6 +40,7 @@ from tests.sessions.hostile_recordings import (
     torch,
     tosses,
     view,
+    virtual,
     zip_of_folders,
 )
 from tests.sessions.hostile_sessions import (
@@ -119,6 +120,9 @@ CASES: dict[str, Case] = {
     "hdf5: 1e12 rows": hdf5(lambda f, o: f.create_dataset("x", (10**12,), "f8", chunks=(1000,))),
     "hdf5: a million columns": hdf5(lambda f, o: f.create_dataset("x", (10, 10**6), "i1", chunks=(1, 1000))),
     "hdf5: nothing of it": ingested("run.h5", text(b"\x89HDF\r\n\x1a\n" + b"\xff" * 4000)),
+    "hdf5: a virtual array of a secret": hdf5(virtual),
+    "ros1: a header of 4 GB": ingested("run.bag", text(b"#ROSBAG V2.0\n" + b"\xf0\xff\xff\xff" + bytes(100))),
+    "ros1: nothing of it": ingested("run.bag", text(b"#ROSBAG V2.0\n")),
     "mcap: chunks of zeros": mcap(endless_records, chunk_size=20 * MB),
     "mcap: a record of 2**62 bytes": ingested("run.mcap", lying_record),
     "mcap: empty messages in arrays of arrays": mcap(
