@@ -26,7 +26,7 @@ from rsr.progress import Advance
 from rsr.scenarios import load_scenario
 
 FITTED, JUDGED_IMPACTS = 10, 60
-DEVELOPMENT, JUDGED = tuple(range(6)), tuple(range(8300, 8312))
+DEVELOPMENT, JUDGED = tuple(range(6)), tuple(range(8303, 8315))
 KEYS = ("contact_kinds_error_ratio",)
 
 

@@ -16,7 +16,7 @@ from baselines.strikes.mujoco import grid_search, mujoco_base
 from strike_worlds.disturbed import with_errors, with_glitches
 from strike_worlds.stand_ins import DEVELOPMENT, JUDGED, KINDS, UnseenStandIn
 
-from rsr.learned.clash import Adapted, Surrogate, adapt, relative_errors
+from rsr.learned.clash import Adapted, StruckBlock, Surrogate, adapt, relative_errors
 from rsr.learned.clash.frame import TOLERANCE
 from rsr.learned.clash.prediction import BaseModel, blend
 from rsr.progress import Advance
@@ -56,33 +56,36 @@ def world_row(shape: Shape, surrogate: Surrogate, kind: str, seed: int) -> Row:
     world = UnseenStandIn(shape, kind, seed) if unseen else StrikeStandIn(shape, seed)
     recorded = world.record(FITTED + JUDGED_STRIKES)
     few, held_out = parts(recorded)
-    model = adapt(surrogate, few, seed)
+    block = StruckBlock(shape, surrogate.definition)
+    model, blended = adapt(block, few, seed), adapt(surrogate, few, seed)
     row: Row = {"kind": kind, "shape": shape.name, "covered": float(model.collision.inside(held_out).mean())}
-    row |= {f"accuracy_{name}": accuracy(shape, arm, held_out) for name, arm in arms(shape, model, few, seed).items()}
+    row |= {
+        f"accuracy_{name}": accuracy(shape, arm, held_out)
+        for name, arm in arms(shape, model, blended, few, seed).items()
+    }
     if isinstance(world, UnseenStandIn):
         row |= {"material": world.material, "surface": world.surface}
         rng = generator(seed, "disturbed", kind, shape.name)
-        glitched = adapt(surrogate, with_glitches(few, rng), seed)
+        glitched = adapt(block, with_glitches(few, rng), seed)
         row["accuracy_glitched"] = accuracy(shape, glitched, held_out)
         few, held_out = parts(with_errors(recorded, rng))
-        erring = adapt(surrogate, few, seed)
+        erring = adapt(block, few, seed)
         row["accuracy_errors"] = accuracy(shape, erring, held_out)
-        row["accuracy_errors_analytic_residual"] = accuracy(shape, erring.collision.members[1], held_out)
+        row["accuracy_errors_with_surrogate"] = accuracy(shape, adapt(surrogate, few, seed), held_out)
         row["covered_errors"] = float(erring.collision.inside(held_out).mean())
     return row
 
 
-def arms(shape: Shape, model: Adapted, few: RecordedStrikes, seed: int) -> dict[str, BaseModel]:
+def arms(shape: Shape, model: Adapted, blended: Adapted, few: RecordedStrikes, seed: int) -> dict[str, BaseModel]:
     """Methods on the same strikes. The scene is MuJoCo itself, simulated impact by impact, with no distillation."""
-    with_surrogate, with_law = model.collision.members
-    collide = Collider(shape, model.surrogate.definition, threads=1)
+    collide = Collider(shape, model.base.definition, threads=1)
     friction = None if model.sliding is None else model.sliding.friction
     scene = mujoco_base(collide, grid_search(collide, few, friction, seed))
     averaged = blend(shape, (scene, model.law), few)
     return {
         "adapted": model,
-        "surrogate_residual": with_surrogate,
-        "analytic_residual": with_law,
+        "with_surrogate": blended,
+        "surrogate_residual": blended.collision.members[0],
         "analytic": model.law,
         "mujoco_grid": scene,
         "scene_residual": averaged.members[0],
@@ -109,7 +112,7 @@ def kinds_summary(rows: list[Row], shapes: tuple[str, ...]) -> dict[str, Figure]
             there = [row for row in own if row["shape"] == shape]
             figures |= {f"{name}_{kind}_{shape}": float(np.mean(column(there, name))) for name in names if there}
         figures[f"coverage_{kind}"] = float(np.mean(column(own, "covered")))
-        figures |= interval(f"surrogate_gain_{kind}", difference(own, "adapted", "analytic_residual"))
+        figures |= interval(f"surrogate_gain_{kind}", difference(own, "with_surrogate", "adapted"))
     unseen = [row for row in rows if row["kind"] in KINDS]
     for group, values in (("material", ("resin", "nylon", "petg")), ("surface", ("low", "high"))):
         for value in values:
@@ -120,8 +123,8 @@ def kinds_summary(rows: list[Row], shapes: tuple[str, ...]) -> dict[str, Figure]
     figures |= interval("gain_unseen_kinds", difference(first, "adapted", "mujoco_grid"))
     figures |= interval("glitch_loss", difference(unseen, "adapted", "glitched"))
     figures |= interval("error_loss", difference(unseen, "adapted", "errors"))
-    figures |= interval("surrogate_gain_errors", difference(unseen, "errors", "errors_analytic_residual"))
-    figures |= interval("scene_gain_unseen", difference(unseen, "scene_and_law", "analytic_residual"))
+    figures |= interval("surrogate_gain_errors", difference(unseen, "errors_with_surrogate", "errors"))
+    figures |= interval("scene_gain_unseen", difference(unseen, "scene_and_law", "adapted"))
     figures["coverage_errors"] = float(np.mean(column(unseen, "covered_errors")))
     # The best of five means of noise alone would be above zero: read it with its interval, of the same kind.
     figures["surrogate_gain"] = max(float(figures[f"surrogate_gain_{kind}"]) for kind in (*FAMILIES, *KINDS, "errors"))

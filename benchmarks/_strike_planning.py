@@ -12,7 +12,7 @@ import numpy as np
 from _common import Figure, best_seconds_in_turn
 from baselines.strikes.mujoco import PlainRollout, grid_search
 
-from rsr.learned.clash import Surrogate, adapt, fit_sliding
+from rsr.learned.clash import StruckBlock, Surrogate, adapt, fit_sliding
 from rsr.learned.clash.planning import HybridStrikes, Rollouts, plan
 from rsr.randomness import generator
 from rsr.realities.strikes import TUNING_SEEDS, StrikeStandIn
@@ -47,7 +47,7 @@ def planned_on(shape: Shape, surrogate: Surrogate, seed: int, targets: int) -> d
 
 def planners_of(shape: Shape, surrogate: Surrogate, few: RecordedStrikes, seed: int) -> dict[str, Rollouts]:
     """Hybrid, MuJoCo at its best, and MuJoCo's impact with the hybrid's own sliding model; from the same strikes."""
-    model = adapt(surrogate, few, seed)
+    model = adapt(StruckBlock(shape, surrogate.definition), few, seed)
     collide = Collider(shape, at_once=POPULATION, threads=1)
     params = grid_search(collide, few, mujocos_friction(shape, few), seed)
 
@@ -66,7 +66,7 @@ def simulators(
     shape: Shape, surrogate: Surrogate, few: RecordedStrikes, seed: int
 ) -> tuple[Rollouts, Rollouts, np.ndarray]:
     """Hybrid and MuJoCo from the same strikes, and MuJoCo's parameters."""
-    model = adapt(surrogate, few, seed)
+    model = adapt(StruckBlock(shape, surrogate.definition), few, seed)
     params = grid_search(Collider(shape), few, mujocos_friction(shape, few), seed)
     return HybridStrikes(model), PlainRollout(shape, params), params
 

@@ -13,7 +13,7 @@ from _common import Figure
 from _strike_planning import mujocos_friction, simulators
 from baselines.strikes.mujoco import ExpertRollout
 
-from rsr.learned.clash import Surrogate, adapt
+from rsr.learned.clash import StruckBlock, Surrogate, adapt
 from rsr.learned.clash.simulator import HybridSimulator
 from rsr.randomness import generator
 from rsr.realities.strikes import StrikeStandIn
@@ -32,7 +32,7 @@ def simulator_figures(shape: Shape, surrogate: Surrogate, seed: int) -> dict[str
     """Time of sixty windows, and distance from where blocks came to rest, with one set of parameters for both."""
     recorded = StrikeStandIn(shape, seed).record(FITTED + WINDOWS)
     few, held_out = recorded.take(slice(0, FITTED)), recorded.take(slice(FITTED, None))
-    model = adapt(surrogate, few, seed)
+    model = adapt(StruckBlock(shape, surrogate.definition), few, seed)
     hybrid, _, params = simulators(shape, surrogate, few, seed)
     params = np.clip(params, PARAMETERS.lower, PARAMETERS.upper)
     params[1] = mujocos_friction(shape, few)

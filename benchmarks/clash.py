@@ -25,7 +25,7 @@ flexible are not), intervals `_low` and `_high` are 95 %, over the stand-ins:
     accuracy_unseen_kinds          adapted, semi-cylinder, patch and flexible; accuracy_material_*, accuracy_surface_*
     gain_unseen_kinds              the same less MuJoCo with a grid search
     glitch_loss, error_loss        what 15 % glitches cost, and normals and points that err by 1 degree and 0.7 mm
-    surrogate_gain_<kind>          adapted less law and residual alone; _errors: on recordings that err, patch and
+    surrogate_gain_<kind>          with the surrogate less without it; _errors: on recordings that err, patch and
                                    flexible; surrogate_gain is the largest of the five
     coverage_<kind>                share of components in their 90 % intervals; coverage_worst_kind is farthest from 0.9
 
@@ -78,6 +78,7 @@ from baselines.strikes.paper import (
 
 from rsr.files import sha256
 from rsr.learned.clash import (
+    StruckBlock,
     Surrogate,
     adapt,
     distil,
@@ -219,7 +220,8 @@ def stand_in_figures(shape: Shape, networks: Networks, seed: int, quick: bool) -
     figures = dict(method_figures(shape, networks, recorded.take(slice(0, FITTED)), held_out, seed))
     figures[f"curve_{shape.name}_{FITTED}"] = figures[f"accuracy_{shape.name}"]
     for count in CURVE[:2] if quick else set(CURVE) - {FITTED}:
-        model = adapt(networks.surrogate, recorded.take(slice(0, count)), seed)
+        block = StruckBlock(shape, networks.surrogate.definition)
+        model = adapt(block, recorded.take(slice(0, count)), seed)
         figures[f"curve_{shape.name}_{count}"] = accuracy_of(shape, model(held_out.strikes), held_out)
     return figures
 

@@ -32,7 +32,7 @@ import numpy as np
 from _common import Figure, kept, run
 from baselines.strikes.mujoco import grid_search
 
-from rsr.learned.clash import Surrogate, adapt, distil, generate_pairs, load_pairs
+from rsr.learned.clash import StruckBlock, Surrogate, adapt, distil, generate_pairs, load_pairs
 from rsr.learned.clash.planning import HybridStrikes, Rollouts
 from rsr.learned.clash.push_training import PushSettings, TrainedPush, train_push
 from rsr.learned.clash.pushing import push_routes
@@ -97,7 +97,7 @@ def stand_in_figures(
 def simulators(shape: Shape, surrogate: Surrogate, stand_in: StrikeStandIn, seed: int) -> dict[str, Rollouts]:
     """Hybrid and MuJoCo from the same ten strikes, with the same ground friction."""
     few = stand_in.record(FITTED)
-    model = adapt(surrogate, few, seed)
+    model = adapt(StruckBlock(shape, surrogate.definition), few, seed)
     friction = None if model.sliding is None else model.sliding.friction
     params = grid_search(Collider(shape), few, friction, seed)
     return {"hybrid": HybridStrikes(model), "mujoco": FastRollout(shape, params, threads=1)}

@@ -73,7 +73,7 @@ def calibrate(
         sensitivity: how mjx and adam differentiate: auto (says what it picked), mjx or differences.
         bootstrap: refit so many resamples of the episodes, to check the intervals and to widen those too narrow.
         structure: select by successive halving what the scenario's file leaves open, such as the friction cone.
-        base: with clash: folder of a surrogate, such as `rsr clash train` makes; by default one is made in out/base.
+        base: with clash: folder of a surrogate, such as `rsr clash train` makes, or in which to make one.
         params: with clash and gnn: a params.yaml whose section of that name says how much to simulate and to train.
     """
     from rsr.calibration import METHODS, Division, start_prior

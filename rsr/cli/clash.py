@@ -1,10 +1,9 @@
-"""Commands: simulate strikes, distil a surrogate from them, adapt it to recorded ones, learn to push with it."""
+"""Commands: adapt to recorded strikes, with or without a surrogate distilled from simulated ones; learn to push."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -16,7 +15,7 @@ from rsr.cli.options import Count, Folder, Name, OptionalCount, OptionalFile, Op
 from rsr.errors import ConfigError
 
 if TYPE_CHECKING:
-    from rsr.learned.clash import Comparison
+    from rsr.learned.clash import Comparison, KnownBlock
     from rsr.scenarios.built_in.strike import Shape
 
 
@@ -67,39 +66,59 @@ def train(data: Folder, out: Folder, steps: Count = 8_000, seed: Count = 0) -> i
 def adapt(
     strikes: Annotated[Path, arg(metavar="FILE")],
     out: Folder,
-    surrogate: OptionalFolder = None,
+    shape: OptionalName = None,
     scenario: OptionalName = None,
+    surrogate: OptionalFolder = None,
+    mass: float = 0.12,
+    mesh_unit: float = 1.0,
     seed: Count = 0,
 ) -> int:
-    """Adapt a surrogate, or a scene of your own, to recorded strikes; show what it predicts of others before and after.
+    """Adapt a model of collisions to recorded strikes; show what it predicts of others before and after.
 
     Args:
-        strikes: table, .csv or .parquet, SI units. For a surrogate: pre_vx, pre_vy, point_x, point_y, normal_x,
-            normal_y, post_vx, post_vy, post_wz, and if known rest_x, rest_y, rest_yaw; in the struck block's frame.
-            For a scene: poses and velocities before, and the velocity after; docs/clash.md lists the columns.
+        strikes: table, .csv or .parquet, SI units. With --shape or --surrogate: pre_vx, pre_vy, point_x, point_y,
+            normal_x, normal_y, then post_vx, post_vy, post_wz, or rest_x, rest_y, rest_yaw, or both; in the struck
+            block's frame. For a scene: poses and velocities before, and the velocity after; see docs/clash.md.
         out: folder for the adapted model, its picture and its figures.
-        surrogate: folder of `rsr clash train`: a round nose that strikes a prism.
-        scenario: in place of a surrogate, a scenario whose collision has the base `scene`: any other impact in a plane.
+        shape: struck by a round nose: semi_cylinder, square, triangle, or a mesh file of a convex prism, z up.
+        scenario: in its place, a scenario whose collision has the base `scene`: any other impact in a plane.
+        surrogate: in its place, a folder of `rsr clash train`; averaged with the law of rigid impact.
+        mass, mesh_unit: of --shape, as for `rsr clash data`.
         seed: of everything random.
     """
-    if (surrogate is None) == (scenario is None):
+    given = [
+        name
+        for name, value in (("--shape", shape), ("--scenario", scenario), ("--surrogate", surrogate))
+        if value is not None
+    ]
+    if len(given) != 1:
         raise ConfigError(
-            got="neither --surrogate nor --scenario" if surrogate is None else "--surrogate and --scenario",
+            got=" and ".join(given) or "none of --shape, --scenario and --surrogate",
             expected="one of them",
             where="rsr clash adapt",
-            next_step="Give --surrogate for a round nose on a prism, --scenario for any other impact in a plane.",
+            next_step="Give --shape for a round nose on a prism, --scenario for any other impact in a plane.",
         )
-    return (
-        _adapt_surrogate(surrogate, strikes, out, seed)
-        if surrogate
-        else _adapt_scene(str(scenario), strikes, out, seed)
+    if scenario is not None:
+        return _adapt_scene(scenario, strikes, out, seed)
+
+    from rsr.learned.clash import StruckBlock, load_surrogate
+    from rsr.scenarios.built_in.strike import load_shape
+
+    base = load_surrogate(surrogate) if surrogate else StruckBlock(load_shape(str(shape), mass, mesh_unit))
+    return _adapt_prism(base, strikes, out, seed)
+
+
+def _adapt_prism(base: KnownBlock, strikes: Path, out: Path, seed: int) -> int:
+    from rsr.learned.clash import (
+        Surrogate,
+        adapt as fit,
+        compare,
+        learning_curve,
+        read_strikes,
+        save_adapted,
+        velocities_known,
     )
 
-
-def _adapt_surrogate(surrogate: Path, strikes: Path, out: Path, seed: int) -> int:
-    from rsr.learned.clash import adapt as fit, compare, learning_curve, load_surrogate, read_strikes, save_adapted
-
-    base = load_surrogate(surrogate)
     recorded = read_strikes(strikes, base.shape)
     with progress.bar("adaptation") as advance:
         compared = compare(base, recorded, seed=seed, advance=advance)
@@ -107,7 +126,9 @@ def _adapt_surrogate(surrogate: Path, strikes: Path, out: Path, seed: int) -> in
     save_adapted(out, model)
     _show_adapted(out, base.shape, compared, learning_curve(base, recorded, seed=seed))
     say(f"{out}: adapted to {len(recorded) - len(model.rejected)} strikes, {compared.how}")
-    if outside := int((~base.knows(recorded.strikes)).sum()):
+    if not velocities_known(recorded):
+        hint("no velocities recorded: judged are those from which the fitted slide ends where the block came to rest")
+    if isinstance(base, Surrogate) and (outside := int((~base.knows(recorded.strikes)).sum())):
         hint(f"{outside} strikes lie outside the speeds, angles and faces that the surrogate was trained on: law alone")
     _name_glitches(strikes, model.rejected)
     return 0
@@ -193,8 +214,17 @@ def push(
 
     _check_positive(("--trials", trials), ("--steps", steps))
     model = load_adapted(adapted)
-    mujoco = partial(FastRollout, model.shape, model.identified.values, definition=model.surrogate.definition)
-    rollouts = HybridStrikes(model) if simulator == "hybrid" else mujoco()
+    if simulator == "hybrid":
+        rollouts = HybridStrikes(model)
+    elif model.identified is not None:
+        rollouts = FastRollout(model.shape, model.identified.values, definition=model.base.definition)
+    else:
+        raise ConfigError(
+            got="--simulator mujoco with a model that was adapted without a surrogate",
+            expected="one with a surrogate, through which MuJoCo's parameters are identified",
+            where="rsr clash push",
+            next_step="Adapt with --surrogate, or leave --simulator out.",
+        )
     task = SegmentTask(model.shape, most_strikes=strikes, reward=reward)
     settings = PushSettings() if recipe == "default" else SB3_DEFAULTS
     settings = settings if steps is None else replace(settings, train_steps=steps)
@@ -226,6 +256,6 @@ def _check_positive(*options: tuple[str, int | None]) -> None:
 
 clash = group(
     "clash",
-    "Model collisions: `clash data`, `clash train`, `clash adapt`, and `clash push` along routes.",
-    (data, train, adapt, push),
+    "Model collisions: `clash adapt`, `clash push` along routes; `clash data` and `clash train` for a surrogate.",
+    (adapt, push, data, train),
 )

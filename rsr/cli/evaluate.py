@@ -140,14 +140,14 @@ def _judged(
 
 
 def _strikes(scenario: Scenario, session: Session, folder: Path, chosen: Sequence[int]) -> dict[str, dict[str, float]]:
-    """How well single strikes are predicted: by the adapted surrogate, and by it before any recording."""
+    """How well single strikes are predicted: by the adapted model, and by what it was before any recording."""
     from rsr.learned.clash import load_adapted, strikes_of
     from rsr.learned.clash.calibration import Predicted, adapted, nominal
 
     model = load_adapted(folder)
     picked = [session.episodes[index] for index in chosen]
     found = strikes_of(scenario, [replace(session, episodes=tuple(picked))]).strikes
-    predictors = {"nominal": nominal(model.surrogate), "calibration": adapted(model)}
+    predictors = {"nominal": nominal(model.base), "calibration": adapted(model)}
     judged = {name: Predicted(found, *predict(found.strikes)) for name, predict in predictors.items()}
     return {name: _named(asdict(each.figures(model.shape))) for name, each in judged.items()}
 

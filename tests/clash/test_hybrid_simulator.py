@@ -241,11 +241,11 @@ def test_any_scenario_that_declares_a_pair_gets_one(crate, crate_model):
 
 def test_every_model_knows_the_striker(crate, crate_model, tmp_path):
     """The law too reckons with a puck of 0.4 kg, not with an arm of 4 kg, also once it was stored."""
-    assert crate_model.surrogate.definition == striking(crate)
+    assert crate_model.base.definition == striking(crate)
     assert crate_model.law.striker_mass_kg == striking(crate).striker_mass_kg
     save_adapted(tmp_path, crate_model)
     stored = load_adapted(tmp_path)
-    assert stored.surrogate.definition == crate_model.surrogate.definition
+    assert stored.base.definition == crate_model.base.definition
     assert stored.law.striker_mass_kg == crate_model.law.striker_mass_kg
 
 

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.baselines.strikes.control import StrikeControl
 from rsr.errors import CalibrationError
 from rsr.files import sha256
-from rsr.learned.clash import accuracy, adapt, load_adapted, relative_errors, save_adapted
+from rsr.learned.clash import StruckBlock, accuracy, adapt, load_adapted, relative_errors, save_adapted
 from rsr.learned.clash.adaptation import glitches, identify
 from rsr.learned.clash.comparison import compare, learning_curve, splits
 from rsr.learned.clash.residual import covariance, fit_residual, observe, variance
@@ -58,6 +58,18 @@ def test_where_mujoco_is_right_little_is_lost(surrogate, square):
             accuracy(square, alone, others.after).scaled - accuracy(square, model(others.strikes), others.after).scaled
         )
     assert np.mean(losses) < 0.04
+
+
+def test_without_a_surrogate_the_law_alone_is_corrected_and_stored(square, stand_ins, tmp_path):
+    few, others = few_and_others(stand_ins[1])
+    model = adapt(StruckBlock(square), few)
+    assert model.identified is None
+    assert accuracy(square, model(others.strikes), others.after).scaled > 0.8
+    save_adapted(tmp_path, model)
+    assert not (tmp_path / "surrogate.json").exists()
+    again = load_adapted(tmp_path)
+    assert again.base.definition == model.base.definition
+    assert again(others.strikes) == pytest.approx(model(others.strikes), abs=1e-9)
 
 
 def test_identification_explains_strikes_of_the_surrogate_itself(surrogate, square):

@@ -30,7 +30,7 @@ def test_every_method_predicts_strikes_that_it_was_not_fitted_to(surrogate, pape
     assert shares["adapted"] > shares["untrained_normalised"] + 0.2
     assert shares["adapted"] > shares["paper"] + 0.2
     assert shares["mujoco_grid"] > shares["paper"]
-    assert np.array_equal(found["adapted"], adapt(surrogate, few)(others.strikes))
+    assert np.array_equal(found["with_surrogate"], adapt(surrogate, few)(others.strikes))
 
 
 def test_a_surrogate_of_the_paper_survives_storage(papers, square, tmp_path):

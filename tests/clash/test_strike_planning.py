@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rsr.errors import CalibrationError
-from rsr.learned.clash import SlidingModel, adapt, fit_sliding
+from rsr.learned.clash import SlidingModel, StruckBlock, adapt, fit_sliding
 from rsr.learned.clash.planning import HybridStrikes, plan
 from rsr.realities.strikes import StrikeStandIn
 from rsr.rotations import wrapped
@@ -113,6 +113,21 @@ def test_plans_reach_targets_that_can_be_reached(model, square, method):
     assert hybrid(found.strike)[0] == pytest.approx(found.expected, abs=1e-6)
     again = plan(square, hybrid, target, method=method, population=24, seed=1)
     assert again.cost == found.cost
+
+
+def test_a_slide_is_inverted_to_the_velocity_that_it_began_with(square):
+    model = SlidingModel(square.gyration_m, friction=0.4, support=0.75, rate=0.1, deflection=-0.1)
+    velocity = np.random.default_rng(0).uniform([-0.6, -0.6, -15], [0.6, 0.6, 15], (50, 3))
+    assert model.velocities(model(velocity)) == pytest.approx(velocity, abs=2e-3)
+
+
+def test_places_of_rest_alone_predict_others_as_well_as_with_velocities(recorded, square):
+    few, others = recorded.take(slice(0, 10)), recorded.take(slice(10, None))
+    missed = []
+    for known in (few, replace(few, after=np.full((10, 3), np.nan))):
+        far = HybridStrikes(adapt(StruckBlock(square), known))(others.strikes) - others.rest
+        missed.append(np.sqrt((far[:, :2] ** 2).sum(axis=1).mean()))
+    assert missed[1] < 1.2 * missed[0]
 
 
 def test_without_resting_places_there_is_no_slide(surrogate, recorded):

@@ -7,6 +7,7 @@ import pytest
 
 from rsr.errors import SessionError
 from rsr.learned.clash import read_strikes, write_strikes
+from rsr.learned.clash.tables import POST_COLUMNS, REST_COLUMNS
 from rsr.realities.strikes import StrikeStandIn
 from rsr.scenarios.built_in.strike import load_shape
 
@@ -52,6 +53,21 @@ def test_where_blocks_came_to_rest_may_be_left_out(table, square):
     assert read_strikes(table(without=("rest_x", "rest_y", "rest_yaw")), square).rest is None
     with pytest.raises(SessionError, match="all or none"):
         read_strikes(table(without=("rest_yaw",)), square)
+
+
+def test_velocities_may_be_left_out_where_it_is_known_where_blocks_came_to_rest(table, recorded, square, tmp_path):
+    read = read_strikes(table(without=POST_COLUMNS), square)
+    assert np.isnan(read.after).all()
+    assert read.rest == pytest.approx(recorded.rest)
+    write_strikes(tmp_path / "again.csv", read)
+    assert read_strikes(tmp_path / "again.csv", square).rest == pytest.approx(recorded.rest)
+    for changes, message in (
+        ({"rest_yaw": lambda table: -table["rest_yaw"]}, "turns against the push"),
+        ({name: lambda table, name=name: 1000 * table[name] for name in ("rest_x", "rest_y")}, "in the median"),
+        ({"pre_vx": lambda table: 1000 * table["pre_vx"]}, "pre_vx, pre_vy in m/s"),
+    ):
+        with pytest.raises(SessionError, match=message):
+            read_strikes(table(without=POST_COLUMNS, **changes), square)
 
 
 def test_three_strikes_are_too_few(table, square):
@@ -116,8 +132,12 @@ def test_velocities_before_and_after_confused(table, square):
 
 
 def test_missing_columns_words_and_files(table, square, tmp_path):
-    with pytest.raises(SessionError, match="no column post_wz"):
+    with pytest.raises(SessionError, match="no column normal_x"):
+        read_strikes(table(without=("normal_x",)), square)
+    with pytest.raises(SessionError, match="only post_vx, post_vy; expected post_vx, post_vy, post_wz, all or none"):
         read_strikes(table(without=("post_wz",)), square)
+    with pytest.raises(SessionError, match="no column post_vx, post_vy, post_wz; expected .* or at least rest_x"):
+        read_strikes(table(without=(*POST_COLUMNS, *REST_COLUMNS)), square)
     with pytest.raises(SessionError, match="words in column pre_vx"):
         read_strikes(table(pre_vx=lambda table: np.array(["fast"] * 12)), square)
     with pytest.raises(SessionError, match="Correct the path"):

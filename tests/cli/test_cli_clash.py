@@ -52,6 +52,22 @@ def test_a_table_of_strikes_becomes_a_model_a_picture_and_figures(chain, capsys)
     assert np.isfinite(model(sample_strikes(shape, 5, np.random.default_rng(0)))).all()
 
 
+def test_a_shape_alone_is_adapted_to_places_of_rest(tmp_path, capsys):
+    shape, out = load_shape("square"), tmp_path / "adapted"
+    recorded = StrikeStandIn(shape, 0).record(16)
+    write_strikes(tmp_path / "rests.csv", replace(recorded, after=np.full((16, 3), np.nan)))
+    options = ["--strikes", str(tmp_path / "rests.csv"), "--out", str(out)]
+    assert main(["clash", "adapt", *options, "--shape", "square"]) == 0
+    said = capsys.readouterr()
+    assert "no velocities recorded" in " ".join((said.out + said.err).split())
+    assert load_adapted(out).sliding is not None
+    push = ["clash", "push", "--adapted", str(out), "--out", str(tmp_path / "policy"), "--simulator", "mujoco"]
+    assert main(push) == 2
+    assert "adapted without a surrogate" in capsys.readouterr().err
+    assert main(["clash", "adapt", *options]) == 2
+    assert "none of --shape, --scenario and --surrogate" in capsys.readouterr().err
+
+
 def test_no_training_at_all_is_refused(chain, capsys):
     folder, _ = chain
     assert main(["clash", "train", "--data", str(folder / "data"), "--out", str(folder / "no"), "--steps", "0"]) == 2

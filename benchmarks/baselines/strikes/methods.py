@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from rsr.learned.clash import Surrogate
+from rsr.learned.clash import StruckBlock, Surrogate
 from rsr.learned.clash.adaptation import IdentifiedImpact, adapt, identify
 from rsr.learned.clash.law import fit_law
 from rsr.learned.clash.prediction import BaseModel, Blended, Corrected, correct, surrogate_base
@@ -54,6 +54,11 @@ def no_base(strikes: Strikes) -> np.ndarray:
 
 
 def _adapted(inputs: MethodInputs) -> Blended:
+    block = StruckBlock(inputs.surrogate.shape, inputs.surrogate.definition)
+    return adapt(block, inputs.recorded, inputs.seed).collision
+
+
+def _adapted_with_surrogate(inputs: MethodInputs) -> Blended:
     return adapt(inputs.surrogate, inputs.recorded, inputs.seed).collision
 
 
@@ -112,6 +117,7 @@ def _as_paper(recipe: str) -> Callable[[MethodInputs], BaseModel]:
 
 METHODS: dict[str, Callable[[MethodInputs], BaseModel]] = {
     "adapted": _adapted,
+    "with_surrogate": _adapted_with_surrogate,
     "surrogate_residual": _identified_corrected,
     "identified": _identified,
     "finetuned": _finetuned,
@@ -125,4 +131,4 @@ METHODS: dict[str, Callable[[MethodInputs], BaseModel]] = {
     "untrained": _untrained,
     "untrained_normalised": _untrained_normalised,
 }
-"""`adapted` is what `rsr clash adapt` does; the others are there to compare. MJX (`mjx`) is apart."""
+"""`adapted` is `rsr clash adapt --shape`, `with_surrogate` is with `--surrogate`; the others are there to compare."""

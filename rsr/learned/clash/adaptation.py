@@ -1,13 +1,14 @@
-"""Adaptation: from a surrogate and a few recorded strikes to a model of this block on this table.
+"""Adaptation: from a few recorded strikes to a model of this block on this table.
 
-Glitched strikes are left out, the parameters identified through the frozen surrogate (eq. (3) of the paper), a law of
-rigid impact is fitted beside it, and both are corrected by what they leave over.
+Glitched strikes are left out, a law of rigid impact is fitted, and corrected by what it leaves over. Where a surrogate
+is given, its parameters are identified through the frozen network (eq. (3) of the paper), it is corrected too, and both
+are averaged.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -15,9 +16,9 @@ from torch import Tensor
 
 from rsr.errors import CalibrationError
 from rsr.learned.clash.frame import to_contact
-from rsr.learned.clash.law import ImpactLaw, fit_law
-from rsr.learned.clash.prediction import Blended, blend, correct, everywhere, surrogate_base
-from rsr.learned.clash.sliding import SlidingModel, fit_sliding
+from rsr.learned.clash.law import ImpactLaw, fit_from_rests, fit_law
+from rsr.learned.clash.prediction import BaseModel, Blended, Trust, blend, correct, everywhere, surrogate_base
+from rsr.learned.clash.sliding import SlidingModel, fit_sliding, velocities_known, with_velocities
 from rsr.learned.clash.surrogate import Surrogate, reproducible
 from rsr.randomness import derive_seed
 from rsr.scenarios.built_in.strike import PARAMETERS, Definition, RecordedStrikes, Shape, Strikes
@@ -46,21 +47,34 @@ class IdentifiedImpact:
 
 
 @dataclass(frozen=True)
+class StruckBlock:
+    """All that an adaptation has to know before any strike, where no surrogate says it."""
+
+    shape: Shape
+    definition: Definition = field(default_factory=Definition)
+
+
+KnownBlock = Surrogate | StruckBlock
+
+
+@dataclass(frozen=True)
 class Adapted:
-    """A surrogate with identified parameters, a law beside it, what they leave over, and how the block slides.
+    """A law of rigid impact, perhaps a surrogate beside it, what they leave over, and how the block slides.
 
     Example:
-        model = adapt(load_surrogate(folder), read_strikes(table, shape))
+        model = adapt(StruckBlock(shape), read_strikes(table, shape))
         velocities = model(strikes)
         mean, std = model.collision.intervals(strikes)
 
     Args:
+        base: the surrogate, or what was struck.
+        identified: parameters of the surrogate; None without one.
         sliding: None where recordings do not say where the block came to rest.
         rejected: rows of the recorded strikes that the others contradict; nothing was fitted to them.
     """
 
-    surrogate: Surrogate
-    identified: IdentifiedImpact
+    base: KnownBlock
+    identified: IdentifiedImpact | None
     law: ImpactLaw
     collision: Blended
     sliding: SlidingModel | None
@@ -68,15 +82,18 @@ class Adapted:
 
     @property
     def shape(self) -> Shape:
-        return self.surrogate.shape
+        return self.base.shape
 
     def __call__(self, strikes: Strikes) -> np.ndarray:
         """Velocity after, [N, 3]: m/s, m/s, rad/s, in the frame of the block at the impact."""
         return self.collision(strikes)
 
 
-def adapt(surrogate: Surrogate, recorded: RecordedStrikes, seed: int = 0) -> Adapted:
-    """Reject glitches, identify the parameters, fit the law, then what they leave over."""
+def adapt(base: KnownBlock, recorded: RecordedStrikes, seed: int = 0) -> Adapted:
+    """Reject glitches, fit the law, identify the parameters of a surrogate, then learn what is left over.
+
+    Where velocities after were not recorded, those are taken from which the block slides to where it came to rest.
+    """
     if len(recorded) < _MINIMUM:
         raise CalibrationError(
             got=f"{len(recorded)} strikes",
@@ -84,16 +101,26 @@ def adapt(surrogate: Surrogate, recorded: RecordedStrikes, seed: int = 0) -> Ada
             where="adaptation",
             next_step="Record more strikes, at other places and speeds.",
         )
-    shape, mass_kg = surrogate.shape, surrogate.definition.striker_mass_kg
+    shape, mass_kg = base.shape, base.definition.striker_mass_kg
+    slide = None if velocities_known(recorded) else fit_from_rests(shape, recorded, mass_kg)
+    recorded = with_velocities(recorded, slide)
     rejected = glitches(shape, recorded, mass_kg)
     kept = recorded.take(np.delete(np.arange(len(recorded)), rejected))
-    sliding = fit_sliding(shape, kept)
+    sliding = slide or fit_sliding(shape, kept)
     friction = None if sliding is None else sliding.friction
-    identified = identify(surrogate, kept, friction, seed)
+    identified = identify(base, kept, friction, seed) if isinstance(base, Surrogate) else None
     law = fit_law(shape, kept, friction, mass_kg)
-    bases = (surrogate_base(surrogate, identified.values), law)
-    collision = blend(shape, bases, kept, (surrogate.knows, everywhere))
-    return Adapted(surrogate, identified, law, collision, sliding, rejected)
+    bases, trusts = models_of(base, identified, law)
+    return Adapted(base, identified, law, blend(shape, bases, kept, trusts), sliding, rejected)
+
+
+def models_of(
+    base: KnownBlock, identified: IdentifiedImpact | None, law: ImpactLaw
+) -> tuple[tuple[BaseModel, ...], tuple[Trust, ...]]:
+    """List the models that are corrected and averaged, and where each is trusted; the law is the last."""
+    if not isinstance(base, Surrogate) or identified is None:
+        return (law,), (everywhere,)
+    return (surrogate_base(base, identified.values), law), (base.knows, everywhere)
 
 
 def glitches(

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from rsr.errors import CalibrationError
-from rsr.learned.clash.adaptation import Adapted, adapt
-from rsr.learned.clash.comparison import splits
+from rsr.learned.clash.adaptation import Adapted, KnownBlock, adapt
+from rsr.learned.clash.comparison import before_any, splits
 from rsr.learned.clash.frame import TOLERANCE, relative_errors
 from rsr.learned.clash.sliding import SlidingModel
 from rsr.learned.clash.strike_recordings import Recordings
-from rsr.learned.clash.surrogate import Surrogate
 from rsr.rotations import wrapped
 from rsr.scenarios.built_in.strike import PARAMETERS, RecordedStrikes, Shape, Strikes
 
@@ -31,18 +30,15 @@ class Predictor:
         return after, self.sliding(after)
 
 
-def nominal(surrogate: Surrogate) -> Predictor:
-    """The surrogate before any recording: nominal parameters, nothing corrected."""
+def nominal(base: KnownBlock) -> Predictor:
+    """The model before any recording: nominal parameters, nothing corrected."""
     friction = PARAMETERS["ground_friction"].nominal
-    values = PARAMETERS.nominal
-    return Predictor(
-        lambda strikes: surrogate.predict(strikes, values)[0], SlidingModel(surrogate.shape.gyration_m, friction)
-    )
+    return Predictor(before_any(base), SlidingModel(base.shape.gyration_m, friction))
 
 
 def adapted(model: Adapted) -> Predictor:
     if model.sliding is None:
-        raise _restless("adapted surrogate")
+        raise _restless("adapted model")
     return Predictor(model, model.sliding)
 
 
@@ -113,7 +109,7 @@ class Tuned:
 
 
 def tune(
-    surrogate: Surrogate,
+    base: KnownBlock,
     recordings: Recordings,
     fit: int,
     before: Predictor,
@@ -126,7 +122,7 @@ def tune(
     turns = []
     for fitted, held_out in parts:
         known = joined(earlier, recorded.take(fitted))
-        turns.append((adapt(surrogate, known, seed), known, held_out))
+        turns.append((adapt(base, known, seed), known, held_out))
     rows = np.concatenate([held_out for _, _, held_out in turns])
     test = recorded.take(rows)  # in the order of the turns, as the predictions below are
     found = [adapted(model)(recorded.take(held_out).strikes) for model, _, held_out in turns]
@@ -136,7 +132,7 @@ def tune(
     else:
         # Judged in turns, the model that is handed over is fitted to all: evidence of the recipe, not of this very fit.
         known, fitted = joined(earlier, recorded), np.arange(len(recorded))
-        model = adapt(surrogate, known, seed)
+        model = adapt(base, known, seed)
     return Tuned(
         model,
         known,

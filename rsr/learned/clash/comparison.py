@@ -1,22 +1,24 @@
 """An adaptation judged on strikes that it was not fitted to: the user's own evidence.
 
-Three models of the same strikes: the surrogate `before` any recording, the `law` of rigid impact with its four fitted
-numbers, and the `adapted` model, which averages both with what they leave over. Other methods are compared by
+Three models of the same strikes: the surrogate, or a usual law, `before` any recording, the `law` of rigid impact with
+its four fitted numbers, and the `adapted` model, with what they leave over. Other methods are compared by
 `benchmarks/clash.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from rsr.files import write_json
-from rsr.learned.clash.adaptation import Adapted, adapt
+from rsr.learned.clash.adaptation import Adapted, KnownBlock, adapt
 from rsr.learned.clash.frame import TOLERANCE, relative_errors
+from rsr.learned.clash.law import usual_law
 from rsr.learned.clash.prediction import BaseModel, surrogate_base
+from rsr.learned.clash.sliding import with_velocities
 from rsr.learned.clash.surrogate import Surrogate
 from rsr.progress import Advance, ignore
 from rsr.scenarios.built_in.strike import PARAMETERS, RecordedStrikes
@@ -85,37 +87,53 @@ def splits(count: int, fitted: int = FITTED) -> tuple[list[Split], str]:
 
 
 def compare(
-    surrogate: Surrogate, recorded: RecordedStrikes, fitted: int = FITTED, seed: int = 0, advance: Advance = ignore
+    base: KnownBlock,
+    recorded: RecordedStrikes,
+    fitted: int = FITTED,
+    seed: int = 0,
+    advance: Advance = ignore,
 ) -> Comparison:
     """Adapt to some strikes, and judge before, law and adapted model on the others."""
     parts, how = splits(len(recorded), fitted)
     models = []
     for number, (rows, _) in enumerate(parts, start=1):
-        models.append(adapt(surrogate, recorded.take(rows), seed))
+        models.append(adapt(base, recorded.take(rows), seed))
         advance(number / len(parts), f"adapted to {len(rows)} strikes")
-    tests = [recorded.take(rows) for _, rows in parts]
-    before = surrogate_base(surrogate, PARAMETERS.nominal)
+    # Where velocities are not known, those that the model's own slide takes to where the blocks came to rest.
+    tests = [
+        with_velocities(recorded.take(rows), model.sliding) for model, (_, rows) in zip(models, parts, strict=True)
+    ]
+    judged_on = replace(
+        recorded.take(np.concatenate([rows for _, rows in parts])), after=np.concatenate([test.after for test in tests])
+    )
+    before, radius = before_any(base), base.shape.gyration_m
     return Comparison(
-        recorded.take(np.concatenate([rows for _, rows in parts])),
+        judged_on,
         how,
         (
-            _judge("before", surrogate, [before] * len(parts), tests),
-            _judge("law", surrogate, [model.law for model in models], tests),
-            _judge("adapted", surrogate, models, tests),
+            _judge("before", radius, [before] * len(parts), tests),
+            _judge("law", radius, [model.law for model in models], tests),
+            _judge("adapted", radius, models, tests),
         ),
     )
 
 
+def before_any(base: KnownBlock) -> BaseModel:
+    """What is said before any recording: the surrogate with nominal parameters, or the law with usual ones."""
+    return surrogate_base(base, PARAMETERS.nominal) if isinstance(base, Surrogate) else usual_law(base.shape)
+
+
 def learning_curve(
-    surrogate: Surrogate, recorded: RecordedStrikes, counts: Sequence[int] = CURVE, seed: int = 0
+    base: KnownBlock, recorded: RecordedStrikes, counts: Sequence[int] = CURVE, seed: int = 0
 ) -> dict[int, float]:
     """Accuracy after so many strikes, judged on those beyond the largest count that leaves enough of them."""
     able, curve = able_counts(len(recorded), counts), {}
     for count in able:
         # The same strikes judge every point of the curve, or it would show their differences too.
         test = recorded.take(slice(max(able), None))
-        predicted = adapt(surrogate, recorded.take(slice(0, count)), seed)(test.strikes)
-        errors = relative_errors(predicted, test.after, surrogate.shape.gyration_m)
+        model = adapt(base, recorded.take(slice(0, count)), seed)
+        measured = with_velocities(test, model.sliding).after
+        errors = relative_errors(model(test.strikes), measured, base.shape.gyration_m)
         curve[count] = float((errors < TOLERANCE).mean())
     return curve
 
@@ -143,12 +161,12 @@ def write_comparison(path: Path, comparison: Comparison, curve: Mapping[int, flo
 
 
 def _judge(
-    name: str, surrogate: Surrogate, models: Sequence[BaseModel | Adapted], tests: Sequence[RecordedStrikes]
+    name: str, radius_m: float, models: Sequence[BaseModel | Adapted], tests: Sequence[RecordedStrikes]
 ) -> JudgedStrikes:
     """Judge a model, fitted anew for each test."""
     predicted = np.concatenate([model(test.strikes) for model, test in zip(models, tests, strict=True)])
     measured = np.concatenate([test.after for test in tests])
-    errors, raw = (relative_errors(predicted, measured, radius) for radius in (surrogate.shape.gyration_m, 1.0))
+    errors, raw = (relative_errors(predicted, measured, radius) for radius in (radius_m, 1.0))
     pairs = zip(models, tests, strict=True)
     inside = [model.collision.inside(test) for model, test in pairs if isinstance(model, Adapted)]
     covered = float(np.concatenate(inside).mean()) if inside else None

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from rsr.learned.clash.frame import from_contact, geometry_of, to_contact
+from rsr.learned.clash.sliding import USUAL, SlidingModel, sliding_at, surprise, weighing
 from rsr.scenarios.built_in.strike import Definition, RecordedStrikes, Shape, Strikes
 from rsr.scenarios.built_in.strike.scene import GRAVITY_M_S2
 
@@ -15,6 +16,8 @@ from rsr.scenarios.built_in.strike.scene import GRAVITY_M_S2
 # three strikes do not tell stay where they are usual in place of going to a bound.
 _USUAL, _SPREAD, _WEIGHT = np.array([0.5, 0.1, 0.3, 0.004]), np.array([0.3, 0.1, 0.2, 0.004]), 0.02
 _LIMITS = ([0, -0.3, 0.01, 0], [1.2, 0.6, 1.5, 0.03])
+# The change from slip to stick makes the cost kink: four starts, on both sides of usual values.
+_STARTS = [(restitution, 0.1, friction, 0.003) for restitution in (0.3, 0.7) for friction in (0.15, 0.4)]
 _GROUND_FRICTION = 0.3
 """For recordings that do not say where blocks came to rest."""
 
@@ -77,6 +80,11 @@ class ImpactLaw:
         return normal, np.where(slips, side * normal, stick_t)
 
 
+def usual_law(shape: Shape) -> ImpactLaw:
+    """The law before any strike was recorded."""
+    return ImpactLaw(shape, *map(float, _USUAL))
+
+
 def fit_law(
     shape: Shape,
     recorded: RecordedStrikes,
@@ -89,15 +97,40 @@ def fit_law(
     wanted = to_contact(shape, strikes, recorded.after)
     ground = _GROUND_FRICTION if ground_friction is None else ground_friction
 
-    def law(numbers: np.ndarray) -> ImpactLaw:
-        restitution, fall, friction, ground_s = map(float, numbers)
-        return ImpactLaw(shape, restitution, fall, friction, ground_s, ground, striker_mass_kg)
-
     def residuals(numbers: np.ndarray) -> np.ndarray:
-        missed = to_contact(shape, strikes, law(numbers)(strikes, mobility)) - wanted
+        law = _law(shape, numbers, ground, striker_mass_kg)
+        missed = to_contact(shape, strikes, law(strikes, mobility)) - wanted
         return np.concatenate([missed.ravel(), _WEIGHT * (numbers - _USUAL) / _SPREAD])
 
-    # The change from slip to stick makes the cost kink: four starts, on both sides of usual values.
-    starts = [(restitution, 0.1, friction, 0.003) for restitution in (0.3, 0.7) for friction in (0.15, 0.4)]
-    fits = [least_squares(residuals, start, bounds=_LIMITS) for start in starts]
-    return law(min(fits, key=lambda fit: fit.cost).x)
+    fits = [least_squares(residuals, start, bounds=_LIMITS) for start in _STARTS]
+    return _law(shape, min(fits, key=lambda fit: fit.cost).x, ground, striker_mass_kg)
+
+
+def _law(shape: Shape, numbers: np.ndarray, ground_friction: float, striker_mass_kg: float) -> ImpactLaw:
+    restitution, fall, friction, ground_s = map(float, numbers)
+    return ImpactLaw(shape, restitution, fall, friction, ground_s, ground_friction, striker_mass_kg)
+
+
+def fit_from_rests(
+    shape: Shape, recorded: RecordedStrikes, striker_mass_kg: float = Definition.striker_mass_kg
+) -> SlidingModel:
+    """Fit law and slide together to where blocks came to rest, no velocity known: the likelihood of impact and slide.
+
+    A harder rebound on a rougher table looks the same, so the friction is hardly known; what matters is that the pair
+    says where blocks come to rest. Its inverse then takes places of rest for velocities.
+    """
+    if recorded.rest is None:
+        raise ValueError("neither velocities nor places of rest")
+    strikes, rest = recorded.strikes, recorded.rest
+    weigh = weighing(rest)
+
+    def residuals(numbers: np.ndarray) -> np.ndarray:
+        sliding = sliding_at(shape, numbers[4:])
+        law = _law(shape, numbers[:4], sliding.friction, striker_mass_kg)
+        missed = weigh(sliding(law(strikes)) - rest)
+        return np.concatenate([missed.ravel(), (numbers[:4] - _USUAL) / _SPREAD, surprise(numbers[4:])])
+
+    free = np.full(4, np.inf)
+    bounds = (np.append(_LIMITS[0], -free), np.append(_LIMITS[1], free))
+    fits = [least_squares(residuals, (*start, *USUAL), bounds=bounds, loss="soft_l1") for start in _STARTS]
+    return sliding_at(shape, min(fits, key=lambda fit: fit.cost).x[4:])

@@ -8,7 +8,7 @@ straight, and distance and turn are integrals over the speed that remains, so a 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import least_squares
@@ -19,7 +19,9 @@ from rsr.scenarios.built_in.strike.scene import GRAVITY_M_S2
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 _REFERENCE_M_S = 0.5
-_USUAL = np.array([np.log(0.35), np.log(0.8), 0.07, 0.6])
+_STEEPEST, _TABLE = 4.0, 801
+"""A table of ratios of turning over moving up to sinh(4) = 27, dense about zero: it errs by less than 0.1 %."""
+USUAL = np.array([np.log(0.35), np.log(0.8), 0.07, 0.6])
 _SPREAD = np.array([0.7, 0.15, 0.1, 0.3])
 """Prior of (friction, support, rate, lead), the first two as logarithms. Learnt on the tuning
 stand-ins, and more than twice as wide as they differ, friction apart."""
@@ -58,28 +60,59 @@ class SlidingModel:
         straight = velocity[:, :2] * (scale * far / speed)[:, None]
         return np.column_stack([rotated(straight, bend), scale * turned / self.gyration_m])
 
+    def velocities(self, rest: np.ndarray) -> np.ndarray:
+        """Velocities [N, 3] from which blocks slide to places of rest [N, 3]: the inverse."""
+        distance = np.maximum(np.linalg.norm(rest[:, :2], axis=1), 1e-6)
+        # Turn over distance grows with the ratio of the two speeds alone, so a table of one inverts it.
+        ratios = np.sinh(np.linspace(-_STEEPEST, _STEEPEST, _TABLE))
+        far, turned = _integrals(ratios, self.support)
+        ratio = np.interp(self.gyration_m * rest[:, 2] / distance, turned / far, ratios)
+        scale = distance / np.interp(ratio, ratios, far)
+        speed = (scale * self.friction * GRAVITY_M_S2 * _REFERENCE_M_S**-self.rate) ** (1 / (2 - self.rate))
+        bend = self.deflection * ratio / np.sqrt(1 + ratio**2)
+        heading = rotated(rest[:, :2] / distance[:, None], -bend)
+        return np.column_stack([heading * speed[:, None], ratio * speed / self.gyration_m])
+
 
 def fit_sliding(shape: Shape, recorded: RecordedStrikes) -> SlidingModel | None:
     """Identify a sliding model from where blocks came to rest; None without such recordings."""
     rest = recorded.rest
     if rest is None:
         return None
-    weigh = _weighing(rest)
-
-    def model(coordinates: np.ndarray) -> SlidingModel:
-        friction, support = map(float, np.exp(coordinates[:2]))
-        rate, lead = map(float, coordinates[2:])
-        return SlidingModel(shape.gyration_m, friction, support, rate, -lead * friction)
+    weigh = weighing(rest)
 
     def residuals(coordinates: np.ndarray) -> np.ndarray:
-        missed = weigh(model(coordinates)(recorded.after) - rest)
-        return np.concatenate([missed.ravel(), (coordinates - _USUAL) / _SPREAD])
+        missed = weigh(sliding_at(shape, coordinates)(recorded.after) - rest)
+        return np.concatenate([missed.ravel(), surprise(coordinates)])
 
     # soft_l1: one block that hit the table's edge must not decide the friction.
-    return model(least_squares(residuals, _USUAL, loss="soft_l1").x)
+    return sliding_at(shape, least_squares(residuals, USUAL, loss="soft_l1").x)
 
 
-def _weighing(rest: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+def sliding_at(shape: Shape, coordinates: np.ndarray) -> SlidingModel:
+    """Make a model of logarithms of friction and support, rate and lead: [4]."""
+    friction, support = map(float, np.exp(coordinates[:2]))
+    rate, lead = map(float, coordinates[2:])
+    return SlidingModel(shape.gyration_m, friction, support, rate, -lead * friction)
+
+
+def velocities_known(recorded: RecordedStrikes) -> bool:
+    return not np.isnan(recorded.after).any()
+
+
+def with_velocities(recorded: RecordedStrikes, sliding: SlidingModel | None) -> RecordedStrikes:
+    """Recorded strikes as they are, or, of places of rest alone, with the velocities that led there."""
+    if velocities_known(recorded) or recorded.rest is None or sliding is None:
+        return recorded
+    return replace(recorded, after=sliding.velocities(recorded.rest))
+
+
+def surprise(coordinates: np.ndarray) -> np.ndarray:
+    """How far coordinates [4] are from usual ones, in standard deviations of the prior."""
+    return (coordinates - USUAL) / _SPREAD
+
+
+def weighing(rest: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     """Make the function from what a model missed [N, 3] to standard deviations: along the path, across it, turn.
 
     Friction differs from strike to strike by shares, so a long slide tells no more of it than a short one.

@@ -11,17 +11,16 @@ import torch
 
 from rsr.errors import CalibrationError
 from rsr.files import DAMAGED, read_arrays, read_json, write_arrays, write_json
-from rsr.learned.clash.adaptation import Adapted, IdentifiedImpact
+from rsr.learned.clash.adaptation import Adapted, IdentifiedImpact, StruckBlock, models_of
 from rsr.learned.clash.generate import definition_card, definition_from, shape_card, shape_from
 from rsr.learned.clash.law import ImpactLaw
-from rsr.learned.clash.prediction import Blended, Corrected, everywhere, surrogate_base
+from rsr.learned.clash.prediction import Blended, Corrected
 from rsr.learned.clash.residual import ObservedStrikes, Residual
 from rsr.learned.clash.sliding import SlidingModel
 from rsr.learned.clash.surrogate import Surrogate, new_surrogate
 from rsr.scenarios.built_in.strike import PARAMETERS
 
 VERSION = 3
-_MEMBERS = ("surrogate", "law")
 _LAW = ("restitution", "restitution_fall", "friction", "ground_s", "ground_friction", "striker_mass_kg")
 
 
@@ -64,19 +63,23 @@ def _refuse_recipe(folder: Path, card: dict[str, Any]) -> None:
 
 
 def save_adapted(folder: Path, model: Adapted) -> None:
-    """Write the surrogate, `adapted.json` and `adapted.npz`: all that a prediction needs."""
-    save_surrogate(folder, model.surrogate)
+    """Write `adapted.json`, `adapted.npz` and, where there is one, the surrogate: all that a prediction needs."""
+    base, found = model.base, model.identified
+    if isinstance(base, Surrogate):
+        save_surrogate(folder, base)
     arrays, residuals = {"weights": model.collision.weights}, {}
-    for name, member in zip(_MEMBERS, model.collision.members, strict=True):
+    for name, member in zip(_members(found), model.collision.members, strict=True):
         arrays |= residual_arrays(name, member.residual)
         residuals[name] = residual_card(member.residual)
     # The card goes last: a folder with adapted.json is a whole one, wherever a run was killed.
     write_arrays(folder / "adapted.npz", arrays)
     card = {
         "version": VERSION,
-        "parameters": PARAMETERS.mapping(model.identified.values),
-        "parameter_spread": PARAMETERS.mapping(model.identified.spread),
-        "loss": model.identified.loss,
+        "shape": shape_card(base.shape),
+        "definition": definition_card(base.definition),
+        "parameters": None if found is None else PARAMETERS.mapping(found.values),
+        "parameter_spread": None if found is None else PARAMETERS.mapping(found.spread),
+        "loss": None if found is None else found.loss,
         "law": law_card(model.law),
         "residuals": residuals,
         "rejected": list(model.rejected),
@@ -86,24 +89,38 @@ def save_adapted(folder: Path, model: Adapted) -> None:
 
 
 def load_adapted(folder: Path) -> Adapted:
-    surrogate = load_surrogate(folder)
     try:
         card, arrays = read_json(folder / "adapted.json"), read_arrays(folder / "adapted.npz")
-        residuals = [stored_residual(arrays, name, card["residuals"][name]) for name in _MEMBERS]
-        law = ImpactLaw(surrogate.shape, **card["law"])
-        values, spread = (
-            np.array([card[key][name] for name in PARAMETERS.names]) for key in ("parameters", "parameter_spread")
-        )
+        identified = _identified(card)
+        if identified is None:
+            base = StruckBlock(shape_from(card["shape"]), definition_from(card["definition"]))
+        else:
+            base = load_surrogate(folder)
+        names = _members(identified)
+        residuals = [stored_residual(arrays, name, card["residuals"][name]) for name in names]
+        law = ImpactLaw(base.shape, **card["law"])
         sliding = None if card["sliding"] is None else SlidingModel(**card["sliding"])
-        identified = IdentifiedImpact(values, card["loss"], spread)
     except DAMAGED as error:
         raise _damaged(folder, error, "adapted.json and adapted.npz", "adapt") from error
-    bases = (surrogate_base(surrogate, values), law)
-    parts = zip(bases, residuals, (surrogate.knows, everywhere), strict=True)
-    members = tuple(Corrected(surrogate.shape, *part) for part in parts)
+    bases, trusts = models_of(base, identified, law)
+    parts = zip(bases, residuals, trusts, strict=True)
+    members = tuple(Corrected(base.shape, *part) for part in parts)
     # Models of an earlier release left no strike out.
     rejected = tuple(card.get("rejected", ()))
-    return Adapted(surrogate, identified, law, Blended(members, arrays["weights"]), sliding, rejected)
+    return Adapted(base, identified, law, Blended(members, arrays["weights"]), sliding, rejected)
+
+
+def _members(identified: IdentifiedImpact | None) -> tuple[str, ...]:
+    return ("law",) if identified is None else ("surrogate", "law")
+
+
+def _identified(card: dict[str, Any]) -> IdentifiedImpact | None:
+    if card["parameters"] is None:
+        return None
+    values, spread = (
+        np.array([card[key][name] for name in PARAMETERS.names]) for key in ("parameters", "parameter_spread")
+    )
+    return IdentifiedImpact(values, card["loss"], spread)
 
 
 def law_card(law: ImpactLaw) -> dict[str, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import pyarrow.parquet
 
 from rsr.errors import SessionError
 from rsr.files import write_bytes
+from rsr.learned.clash.sliding import USUAL, sliding_at, velocities_known, with_velocities
 from rsr.scenarios.built_in.strike import RecordedStrikes, Shape, Strikes
 
 COLUMNS = {
@@ -22,17 +24,16 @@ COLUMNS = {
     "point_y": "m",
     "normal_x": "1",
     "normal_y": "1",
-    "post_vx": "m/s",
-    "post_vy": "m/s",
-    "post_wz": "rad/s",
 }
 """In the frame of the struck block at the moment of impact: origin in its centre of mass, axes as in its drawing.
 
-`pre_`: the striking block before; the struck one is at rest. `post_`: the struck one, when they have just parted.
+`pre_`: the striking block before; the struck one is at rest.
 """
+POST_COLUMNS = {"post_vx": "m/s", "post_vy": "m/s", "post_wz": "rad/s"}
+"""The struck block, when the two have just parted. May be left out where it is known where blocks came to rest."""
 REST_COLUMNS = {"rest_x": "m", "rest_y": "m", "rest_yaw": "rad"}
 """May be left out: how far the block had moved and turned when it came to rest, in the same frame."""
-UNITS = COLUMNS | REST_COLUMNS
+UNITS = COLUMNS | POST_COLUMNS | REST_COLUMNS
 FEWEST = 5
 
 _OFF_OUTLINE_M = 0.003
@@ -46,11 +47,18 @@ _CLEAR_LEVER, _CLEAR_ROWS, _AGREEING = 0.15, 4, 0.3
 
 def read_strikes(path: Path, shape: Shape, fewest: int = FEWEST) -> RecordedStrikes:
     """Read and check a table of strikes on this shape."""
-    columns = numbers_of(path, list(COLUMNS), list(REST_COLUMNS))
+    columns = numbers_of(path, list(COLUMNS), list(POST_COLUMNS), list(REST_COLUMNS))
+    if "post_vx" not in columns and "rest_x" not in columns:
+        wanted = f"{', '.join(POST_COLUMNS)}, or at least {', '.join(REST_COLUMNS)}"
+        raise _wrong(
+            path, f"no column {', '.join(POST_COLUMNS)}", wanted, "Rename the columns, or add what is missing."
+        )
     recorded = _strikes(path, columns)
-    _refuse_units(path, recorded, shape)
-    _refuse_other_object(path, recorded, shape)
-    refuse_mirrored(path, recorded, shape)
+    # On a usual table, places of rest tell of wrong units and signs as velocities do.
+    checked = with_velocities(recorded, sliding_at(shape, USUAL))
+    _refuse_units(path, checked, shape)
+    _refuse_other_object(path, checked, shape)
+    refuse_mirrored(path, checked, shape)
     refuse_copies(path, columns, fewest)
     return recorded
 
@@ -58,8 +66,11 @@ def read_strikes(path: Path, shape: Shape, fewest: int = FEWEST) -> RecordedStri
 def write_strikes(path: Path, recorded: RecordedStrikes) -> None:
     """Write strikes as a table that `read_strikes` reads, CSV or parquet."""
     strikes = recorded.strikes
-    values = [strikes.direction * strikes.speed_m_s[:, None], strikes.point_m, strikes.normal, recorded.after]
+    values = [strikes.direction * strikes.speed_m_s[:, None], strikes.point_m, strikes.normal]
     names = list(COLUMNS)
+    if velocities_known(recorded):
+        values.append(recorded.after)
+        names += POST_COLUMNS
     if recorded.rest is not None:
         values.append(recorded.rest)
         names += REST_COLUMNS
@@ -73,15 +84,15 @@ def write_strikes(path: Path, recorded: RecordedStrikes) -> None:
 
 
 def numbers_of(
-    path: Path, required: Sequence[str], together: Sequence[str], called: Mapping[str, str] | None = None
+    path: Path, required: Sequence[str], *together: Sequence[str], called: Mapping[str, str] | None = None
 ) -> dict[str, np.ndarray]:
     """Read columns of numbers.
 
     Args:
-        together: columns of which all or none are there.
+        together: groups of columns, of each of which all or none are there.
         called: names in the file of columns that have another one there.
     """
-    names = {name: (called or {}).get(name, name) for name in (*required, *together)}
+    names = {name: (called or {}).get(name, name) for name in (*required, *chain(*together))}
     try:
         if path.suffix == ".parquet":
             table = pyarrow.parquet.ParquetFile(path).read(use_threads=False)
@@ -95,12 +106,15 @@ def numbers_of(
     if missing:
         wanted = ", ".join(f"{names[name]} ({unit})" if (unit := UNITS.get(name)) else names[name] for name in required)
         raise _wrong(path, f"no column {', '.join(missing)}", wanted, "Rename the columns, or add what is missing.")
-    some = [name for name in together if names[name] in table.column_names]
-    if some and len(some) < len(together):
-        raise _wrong(
-            path, f"only {', '.join(some)}", f"{', '.join(together)}, all or none", "Add the others or drop them."
-        )
-    columns = {name: _numbers(path, table, names[name]) for name in (*required, *some)}
+    found = list(required)
+    for group in together:
+        some = [name for name in group if names[name] in table.column_names]
+        if some and len(some) < len(group):
+            raise _wrong(
+                path, f"only {', '.join(some)}", f"{', '.join(group)}, all or none", "Add the others or drop them."
+            )
+        found += some
+    columns = {name: _numbers(path, table, names[name]) for name in found}
     _refuse_holes(path, columns)
     return columns
 
@@ -144,7 +158,9 @@ def _strikes(path: Path, columns: dict[str, np.ndarray]) -> RecordedStrikes:
     along = (motion * normal).sum(axis=1)
     across = (motion * np.column_stack([-normal[:, 1], normal[:, 0]])).sum(axis=1)
     strikes = Strikes(np.hypot(along, across), np.arctan2(across, along), pair("point_"), normal)
-    after = np.column_stack([pair("post_v"), columns["post_wz"]])
+    after = np.full((len(lengths), 3), np.nan)
+    if "post_vx" in columns:
+        after = np.column_stack([columns[name] for name in POST_COLUMNS])
     rest = np.column_stack([columns[name] for name in REST_COLUMNS]) if "rest_x" in columns else None
     return RecordedStrikes(strikes, after, rest)
 

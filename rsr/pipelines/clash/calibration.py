@@ -1,4 +1,4 @@
-"""An adapted surrogate as a calibration like those of other methods, in one folder."""
+"""An adapted model of collisions as a calibration like those of other methods, in one folder."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 from rsr.calibration import Calibration, Evidence, Prior, save_calibration
 from rsr.calibration.uncertainty import identifiability
 from rsr.learned.clash import (
-    Surrogate,
+    Adapted,
+    KnownBlock,
     load_adapted,
     read_strikes,
     reproducible,
@@ -30,7 +31,7 @@ _LEAST_STD = 0.05
 def adapt_to(
     scenario: Scenario,
     sessions: tuple[Session, ...],
-    surrogate: Surrogate,
+    base: KnownBlock,
     prior: Prior,
     fit: int,
     seed: int,
@@ -41,12 +42,12 @@ def adapt_to(
 
     Writes calibration.json, the adapted model, and the strikes that it knows now.
     """
-    shape = surrogate.shape
+    shape = base.shape
     recordings = strikes_of(scenario, sessions)
-    before = predictor_in(previous, surrogate)
+    before = predictor_in(previous, base)
     earlier = strikes_in(previous, shape) if is_adapted(previous) else None
     with reproducible(seed):  # whatever the machine's number of cores
-        tuned = tune(surrogate, recordings, fit, before, earlier, seed)
+        tuned = tune(base, recordings, fit, before, earlier, seed)
         calibration = as_calibration(scenario, tuned, prior)
     save_calibration(calibration, folder)
     save_adapted(folder, tuned.model)
@@ -59,13 +60,12 @@ def as_calibration(scenario: Scenario, tuned: Tuned, prior: Prior) -> Calibratio
     space, shape = scenario.space, tuned.model.shape
     coordinates, std = prior.mean.copy(), prior.std.copy()
     data_std = identifiability.PRIOR_INFLATION * space.prior_std
-    for place, name in enumerate(space.names):
-        if name in PARAMETERS.names:
-            row = PARAMETERS.names.index(name)
-            value = np.clip(tuned.model.identified.values[row], space[name].lower, space[name].upper)
-            coordinates[place] = space[name].to_coordinate(value)
+    for name, (value, spread) in _identified(tuned.model).items():
+        if name in space.names:
+            place = space.names.index(name)
+            coordinates[place] = space[name].to_coordinate(np.clip(value, space[name].lower, space[name].upper))
             # The spread is a ratio, highest over lowest, so its logarithm is a width in the coordinates of a scale.
-            data_std[place] = max(_LEAST_STD, float(np.log(tuned.model.identified.spread[row])))
+            data_std[place] = max(_LEAST_STD, float(np.log(spread)))
             std[place] = min(std[place], data_std[place])
     # Diagonal: sixteen end points say how far each parameter may go, not how they go together.
     found = identifiability.Posterior(np.diag(std**2), data_std, degrees=10**6)
@@ -94,6 +94,18 @@ def as_calibration(scenario: Scenario, tuned: Tuned, prior: Prior) -> Calibratio
     )
 
 
+def _identified(model: Adapted) -> dict[str, tuple[float, float]]:
+    """Parameters of MuJoCo that were identified, and their spreads: without a surrogate, how the block slides alone."""
+    if model.identified is not None:
+        return {
+            name: (float(value), float(spread))
+            for name, value, spread in zip(
+                PARAMETERS.names, model.identified.values, model.identified.spread, strict=True
+            )
+        }
+    return {} if model.sliding is None else {"ground_friction": (model.sliding.friction, 1.0)}
+
+
 def _left_out(tuned: Tuned) -> tuple[str, ...]:
     """Name the strikes that nothing was fitted to, by their rows in the file of known strikes."""
     if not tuned.model.rejected:
@@ -102,9 +114,9 @@ def _left_out(tuned: Tuned) -> tuple[str, ...]:
     return (f"left out as glitches, since the other strikes contradict them: rows {rows} of {STRIKES}",)
 
 
-def predictor_in(folder: Path, surrogate: Surrogate) -> Predictor:
-    """Load the model of a calibration folder; the surrogate itself where it was not adapted yet."""
-    return adapted(load_adapted(folder)) if is_adapted(folder) else nominal(surrogate)
+def predictor_in(folder: Path, base: KnownBlock) -> Predictor:
+    """Load the model of a calibration folder; what is said before any recording where none was adapted yet."""
+    return adapted(load_adapted(folder)) if is_adapted(folder) else nominal(base)
 
 
 def strikes_in(folder: Path, shape: Shape) -> RecordedStrikes:

@@ -17,6 +17,7 @@ from rsr.files import write_bytes, write_json, write_text
 from rsr.learned.clash import (
     Comparison,
     Recordings,
+    StruckBlock,
     Surrogate,
     compare,
     distil,
@@ -158,13 +159,13 @@ def _described(found: StrikePlan, target: list[float]) -> dict[str, object]:
     }
 
 
-# `clash` as a method of calibration: the surrogate is made where there is none, then adapted to the sessions.
+# `clash` as a method of calibration: with a surrogate where one is asked for.
 
 _SIMULATED, _LEARNT = 0.5, 0.95
 
 
 def clash_simulator(scenario: Scenario, folder: Path) -> AbstractContextManager[Simulator]:
-    """Make MuJoCo with the adapted surrogate, or the adapted scene, of a calibration's folder."""
+    """Make MuJoCo with the adapted model, or the adapted scene, of a calibration's folder."""
     if isinstance(scenario.collision, SceneCollision):
         return HybridScene(scenario, load_scene(folder))
     return HybridSimulator(scenario, load_adapted(folder), threads=2)
@@ -172,11 +173,12 @@ def clash_simulator(scenario: Scenario, folder: Path) -> AbstractContextManager[
 
 @dataclass(frozen=True)
 class ClashCalibrator:
-    """The `Calibrator` that adapts a surrogate of collisions to strikes, and writes the model into its folder.
+    """The `Calibrator` that adapts a model of collisions to strikes, and writes it into its folder.
 
     Args:
         config: its `tune.fit_episodes` are the strikes to adapt to, the first ones; the others are held out.
-        folders: `base` holds the surrogate, `previous` a calibration of this kind, whose strikes are kept.
+        folders: `base` holds a surrogate, or is where one is made; None: without one. `previous` holds a calibration of
+            this kind, whose strikes are kept.
     """
 
     config: LoopConfig
@@ -186,15 +188,16 @@ class ClashCalibrator:
         self, scenario: Scenario, sessions: tuple[Session, ...], prior: Prior, seed: int, advance: Advance
     ) -> Calibration:
         """See `Calibrator.fit`."""
-        # Wrong recordings are refused before a surrogate is made, which takes minutes to hours.
+        # Wrong recordings are refused before a surrogate is made, which takes minutes.
         strikes_of(scenario, sessions)
-        out = self.folders.out
-        surrogate = self._surrogate(self.folders.base or out / "base", scenario, seed, advance)
-        check_same_block(scenario, struck_shape(scenario), surrogate.shape)
+        out, base = self.folders.out, StruckBlock(struck_shape(scenario), striking(scenario))
+        if self.folders.base is not None:
+            base = self._surrogate(self.folders.base, scenario, seed, advance)
+            check_same_block(scenario, struck_shape(scenario), base.shape)
         advance(_LEARNT, "adapting")
         previous = self.folders.previous or out / "none"
         seed = derive_seed(seed, "adapt")
-        return adapt_to(scenario, sessions, surrogate, prior, self.config.tune.fit_episodes, seed, out, previous)
+        return adapt_to(scenario, sessions, base, prior, self.config.tune.fit_episodes, seed, out, previous)
 
     def _surrogate(self, folder: Path, scenario: Scenario, seed: int, advance: Advance) -> Surrogate:
         if (folder / "surrogate.json").is_file():

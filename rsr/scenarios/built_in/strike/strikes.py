@@ -53,7 +53,8 @@ class RecordedStrikes:
     """Strikes and their outcomes, simulated or measured.
 
     Args:
-        after: [N, 3], velocity (x, y in m/s, about z in rad/s) at the first moment without contact.
+        after: [N, 3], velocity (x, y in m/s, about z in rad/s) at the first moment without contact; NaN where none was
+            recorded, but places of rest alone.
         rest: [N, 3] or None, where the block came to rest: displacement (m, m) and turn (rad) since the impact.
     """
 
