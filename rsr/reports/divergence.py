@@ -21,8 +21,7 @@ from rsr.reports._drawing import (
     picture,
     whole_numbers,
 )
-from rsr.reports._html import ReportSection, absent, join, number, percent, table
-from rsr.reports._units import shown_in
+from rsr.reports._html import ReportSection, absent, join, number, percent, shown_in, table
 from rsr.reports.data import ReportData, figure_of
 from rsr.reports.key_figures import Row, kl_keys, kl_name
 from rsr.scenarios import ProgressFigure

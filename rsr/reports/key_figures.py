@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rsr.reports._html import number, percent
-from rsr.reports._units import DisplayUnit, shown_in
+from rsr.reports._html import DisplayUnit, number, percent, shown_in
 
 Row = Mapping[str, Any]
 """Content of `metrics.json`."""

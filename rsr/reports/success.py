@@ -21,8 +21,7 @@ from rsr.reports._drawing import (
     share_axis,
     whole_numbers,
 )
-from rsr.reports._html import ReportSection, absent, join
-from rsr.reports._units import shown_in
+from rsr.reports._html import ReportSection, absent, join, shown_in
 from rsr.reports.data import ReportData, figure_of
 from rsr.reports.divergence import complete
 from rsr.reports.key_figures import Row

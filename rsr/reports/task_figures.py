@@ -7,8 +7,7 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 
 from rsr.reports._drawing import AFTER, BEFORE, REAL, band, draw_panels, picture, whole_numbers
-from rsr.reports._html import absent
-from rsr.reports._units import shown_in
+from rsr.reports._html import absent, shown_in
 from rsr.reports.data import ReportData, figure_of
 from rsr.reports.divergence import complete
 from rsr.scenarios import ProgressFigure

@@ -13,8 +13,7 @@ from matplotlib.colors import LogNorm
 from rsr.calibration import Replays
 from rsr.policies.rollouts import visited
 from rsr.reports._drawing import AFTER, BEFORE, REAL, draw, draw_panels, picture
-from rsr.reports._html import ReportSection, absent, join, percent
-from rsr.reports._units import DisplayUnit, shown_in
+from rsr.reports._html import DisplayUnit, ReportSection, absent, join, percent, shown_in
 from rsr.reports.data import ReportData
 from rsr.reports.task_figures import closed_loop, errors_at_the_end
 from rsr.scenarios import Observed, difference

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rsr.reports._units import shown_in
+from rsr.reports._html import shown_in
 
 
 @pytest.mark.parametrize(
