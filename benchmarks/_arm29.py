@@ -13,10 +13,11 @@ import mujoco
 import numpy as np
 import yaml
 from _common import Figure
+from baselines.sysid_whole_runs import fit_whole_runs
 from real_recordings import shared
 
 from rsr.api.arrays import session_from_arrays
-from rsr.calibration import Calibration, calibrator, start_prior
+from rsr.calibration import calibrator, start_prior
 from rsr.config import TuneConfig
 from rsr.progress import ignore
 from rsr.randomness import generator
@@ -51,19 +52,17 @@ def arm_figures(quick: bool) -> dict[str, Figure]:
         spent = time.process_time() - begun
         judges = [lab.run(truth, generator(0, "arm29", "judge", number)) for number in range(JUDGES)]
         fitted = [runs[index] for index in found.evidence.fitted]
+        space = lab.scenario.space
+        ends = [np.array([getattr(each, side) for each in found.estimates.values()]) for side in ("lower", "upper")]
+        bound = lab.bound(truth, fitted)
         return {
             "arm29_cpu_s": spent,
-            "arm29_error_over_noise": lab.error_over_noise(found, judges),
-            "arm29_nominal_error_over_noise": lab.error_over_noise(None, judges),
-            "arm29_coverage": _coverage(found, truth),
-            "arm29_width_over_bound": lab.width_over_bound(found, truth, fitted),
             "arm29_identified": sum(each.verdict == "identified" for each in found.estimates.values()),
             "arm29_status": found.status,
+            "arm29_nominal_error_over_noise": lab.error_over_noise(space.nominal, judges),
+            **lab.judged("arm29", found.vector(), space.to_coordinates(np.array(ends)), truth, bound, judges),
+            **lab.by_sysid(truth, fitted, bound, judges),
         }
-
-
-def _coverage(found: Calibration, truth: Mapping[str, float]) -> float:
-    return float(np.mean([each.lower <= truth[name] <= each.upper for name, each in found.estimates.items()]))
 
 
 @dataclass(frozen=True)
@@ -102,23 +101,64 @@ class Lab:
         for row in range(len(setpoint)):
             found[row] = data.qpos[: len(JOINTS)]
             for step in range(round(DT_S / dt)):
-                # A command that was given at row r is in force from r DT + late on.
-                at = int(np.floor((row * DT_S + step * dt - late) / DT_S + 1e-9))
-                data.ctrl[: len(JOINTS)] = commands[max(0, at + 1)]
+                # A command that was given at row r is in force from r DT + late on; where that is within a physics
+                # step, each of the two for its share of it. Hidden delays are whole steps.
+                begins = (row * DT_S + step * dt - late) / DT_S
+                first, last = (int(np.floor(edge)) for edge in (begins + 1e-9, begins + dt / DT_S - 1e-9))
+                share = 1.0 if first == last else (last - begins) * DT_S / dt
+                old, new = commands[max(0, first + 1)], commands[max(0, last + 1)]
+                data.ctrl[: len(JOINTS)] = share * old + (1.0 - share) * new
                 mujoco.mj_step(model, data)
         return found
 
-    def error_over_noise(self, found: Calibration | None, judges: list[dict[str, np.ndarray]]) -> float:
-        """Compare whole runs, open loop in plain MuJoCo, with readings."""
+    def judged(
+        self,
+        prefix: str,
+        values: np.ndarray,
+        ends: np.ndarray,
+        truth: Mapping[str, float],
+        bound: np.ndarray,
+        judges: list[dict[str, np.ndarray]],
+    ) -> dict[str, Figure]:
+        """Judge values [P] and the ends [2, P] of their intervals, in unconstrained coordinates."""
         space = self.scenario.space
-        values = space.mapping(space.nominal if found is None else found.vector())
-        left = [self.angles(values, run["u"][:, : len(JOINTS)]) - run["q"] for run in judges]
+        there = space.to_coordinates(np.array([truth[name] for name in space.names]))
+        return {
+            f"{prefix}_error_over_noise": self.error_over_noise(values, judges),
+            f"{prefix}_coverage": float(np.mean((ends[0] <= there) & (there <= ends[1]))),
+            f"{prefix}_width_over_bound": float(np.median((ends[1] - ends[0]) / bound)),
+        }
+
+    def by_sysid(
+        self,
+        truth: Mapping[str, float],
+        fitted: list[dict[str, np.ndarray]],
+        bound: np.ndarray,
+        judges: list[dict[str, np.ndarray]],
+    ) -> dict[str, Figure]:
+        """Fit the same runs with `baselines/sysid_whole_runs.py`, and judge it alike."""
+        space, readings = self.scenario.space, np.concatenate([run["q"].ravel() for run in fitted])
+
+        def residual(point: np.ndarray) -> np.ndarray:
+            values = np.clip(space.to_values(point), space.lower, space.upper)
+            return (self._all(space.mapping(values), fitted) - readings) / NOISE_RAD
+
+        bounds = (space.to_coordinates(space.lower), space.to_coordinates(space.upper))
+        begun = time.process_time()
+        point, std = fit_whole_runs(residual, space.to_coordinates(space.nominal), bounds)
+        spent = time.process_time() - begun
+        ends = point + Z95 * std * np.array([[-1.0], [1.0]])
+        found = self.judged("arm29_sysid", space.to_values(point), ends, truth, bound, judges)
+        return {"arm29_sysid_cpu_s": spent, **found}
+
+    def error_over_noise(self, values: np.ndarray, judges: list[dict[str, np.ndarray]]) -> float:
+        """Compare whole runs with values [P], open loop in plain MuJoCo, with readings."""
+        named = self.scenario.space.mapping(values)
+        left = [self.angles(named, run["u"][:, : len(JOINTS)]) - run["q"] for run in judges]
         return float(np.sqrt(np.mean(np.square(left))) / NOISE_RAD)
 
-    def width_over_bound(
-        self, found: Calibration, truth: Mapping[str, float], fitted: list[dict[str, np.ndarray]]
-    ) -> float:
-        """Median over the parameters of interval width over that of the Cramer-Rao bound with the scenario's prior."""
+    def bound(self, truth: Mapping[str, float], fitted: list[dict[str, np.ndarray]]) -> np.ndarray:
+        """Widths [P] of 95 % intervals by the Cramer-Rao bound with the scenario's prior."""
         space = self.scenario.space
         there = space.to_coordinates(np.array([truth[name] for name in space.names]))
         slopes = []
@@ -128,10 +168,7 @@ class Lab:
             slopes.append((sides[0] - sides[1]) / (2 * STEP * space.prior_std[index]))
         jacobian = np.stack(slopes, axis=-1)
         information = jacobian.T @ jacobian / NOISE_RAD**2 + np.diag(space.prior_std**-2.0)
-        bound = 2 * Z95 * np.sqrt(np.diag(np.linalg.inv(information)))
-        ends = [np.array([getattr(each, side) for each in found.estimates.values()]) for side in ("lower", "upper")]
-        width = space.to_coordinates(ends[1]) - space.to_coordinates(ends[0])
-        return float(np.median(width / bound))
+        return 2 * Z95 * np.sqrt(np.diag(np.linalg.inv(information)))
 
     def _all(self, values: Mapping[str, float], runs: list[dict[str, np.ndarray]]) -> np.ndarray:
         return np.concatenate([self.angles(values, run["u"][:, : len(JOINTS)]).ravel() for run in runs])

@@ -34,6 +34,7 @@ payload, delay), recorded by plain MuJoCo with 1 mrad of encoder noise; `rsr`'s 
                                 `arm29_nominal_...` that of the scenario's values
     arm29_coverage              share of 95 % intervals that hold
     arm29_width_over_bound      median width over that of the Cramer-Rao bound, in which the scenario's prior counts
+    arm29_sysid_...             the same of `baselines/sysid_whole_runs.py`, MuJoCo's own optimiser on the whole runs
 
 sessions: three sessions of an unchanged push_cube stand-in, from five seeds.
 

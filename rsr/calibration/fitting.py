@@ -13,16 +13,16 @@ from rsr.calibration.checks.expressiveness import described, expressed, misfits
 from rsr.calibration.checks.fit_checks import FittedProblem, check
 from rsr.calibration.checks.survival import doubt_warnings
 from rsr.calibration.checks.unknown import at_prior_where_unknown
+from rsr.calibration.estimate import Longer, estimate
 from rsr.calibration.problem.acceptance import FEW, SHARES, Acceptance, best_share
 from rsr.calibration.problem.division import Division
 from rsr.calibration.problem.held_out import HeldOut, Replayed, split
 from rsr.calibration.problem.loss import Loss
 from rsr.calibration.problem.windows import Windows, choose, cut, words
-from rsr.calibration.search.descent import Search, SearchResult
+from rsr.calibration.search.descent import Search
 from rsr.calibration.search.halving import StructureSelection, select_structure
-from rsr.calibration.search.marginalise import around_biases, marginalise_initial_states, reweighted, with_biases
-from rsr.calibration.search.refine import Linearisation, linearise, refine
-from rsr.calibration.search.second import SAID, checked_end
+from rsr.calibration.search.marginalise import reweighted, with_biases
+from rsr.calibration.search.refine import linearise
 from rsr.calibration.uncertainty import identifiability
 from rsr.calibration.uncertainty.identifiability import Posterior
 from rsr.errors import CalibrationError
@@ -33,12 +33,8 @@ from rsr.scenarios.structure import structured
 from rsr.sessions import Episode, Session
 from rsr.simulators import MujocoSimulator
 
-_SEARCHED, _REFINED, _MARGINALISED = 0.55, 0.7, 0.9
-"""Shares of the time after the search, after averaging contact-induced roughness and after doing so with initial
-states marginalised."""
-
-FIRST_SHARE, FIRST_WINDOWS = 2 / 3, 64
-"""Of the search's budget before the model's error is estimated at what it found, and windows that tell it."""
+_ESTIMATED = 0.9
+"""Share of the time after which the estimate is there, and checks begin."""
 SWAPPED_SHARE = 1 / 3
 """Of the budget, for the fit to the held-out episodes that cross-validation needs where they are `FEW`."""
 
@@ -143,24 +139,38 @@ class WindowCalibrator:
         every = cut(scenario, episodes, steps, stride=max(1, steps // 2))
         return choose(scenario, every, self.effort.max_windows, generator(seed, "windows"))
 
+    def _longer(self, scenario: Scenario, episodes: list[Episode], seed: int) -> Longer:
+        """Longer windows than the usual ones, up to whole episodes; none where their length was asked for."""
+        usual, lengths = scenario.window_steps, []
+        if not (self.effort.window_steps or scenario.window_s):
+            longest = max(map(len, episodes)) - 1 - scenario.history_steps
+            lengths = [longest // 2**halved for halved in range(longest.bit_length()) if longest // 2**halved > usual]
+
+        def windows(steps: int) -> Windows:
+            every = cut(scenario, episodes, steps, stride=max(1, usual // 2)).apart()
+            return choose(scenario, every, self.effort.max_windows * usual // steps, generator(seed, "windows"))
+
+        return Longer(lengths, windows)
+
     def _windows_in_words(self, loss: Loss) -> str:
         reason = "as asked for" if self.effort.window_steps else loss.scenario.window_reason
+        if loss.windows.steps > loss.scenario.window_steps and not self.effort.window_steps:
+            reason = "as long as the model's error stays below the noise"
         return words(loss.scenario, loss.windows, reason)
 
     def _fitted(self, loss: Loss, held_out: HeldOut, seed: int, advance: Advance) -> _Outcome:
-        """Search, average contact-induced roughness, and keep the result if it predicts unseen episodes better."""
-        loss, found = self._searched(loss, seed, part_of(advance, 0.0, _SEARCHED))
-        fitted_seed, seed = seed, derive_seed(seed, "refine")
-        point, slope, status = _refined(loss, found, seed, part_of(advance, _SEARCHED, _REFINED))
-        # The estimate itself stays the one that predicts best from measured states; only its posterior is marginalised.
-        marginal = marginalise_initial_states(loss, point, seed, part_of(advance, _REFINED, _MARGINALISED))
-        exact = found.sensitivity == "mjx"
-        posterior = marginal.posterior(point, exact, seed)
-        point = at_prior_where_unknown(loss, point, slope, posterior)
+        """Estimate, and keep the result if it predicts unseen episodes better."""
         episodes = [held_out.episodes[index] for index in held_out.fitted]
+        longer, estimating = self._longer(loss.scenario, episodes, seed), part_of(advance, 0.0, _ESTIMATED)
+        found = estimate(loss, self.search, self.effort.budget, longer, seed, estimating)
+        loss, slope, marginal, status = found.loss, found.slope, found.marginal, found.status
+        fitted_seed, seed = seed, derive_seed(seed, "refine")
+        exact = loss.tangents is not None or found.search.sensitivity == "mjx"
+        posterior = marginal.posterior(found.point, exact, seed)
+        point = at_prior_where_unknown(loss, found.point, slope, posterior)
         misfit = misfits(reweighted(loss, point), episodes, point)
-        accepted = self._accepted(loss, held_out, point, fitted_seed)
-        remarks, rejected = [found.remark] if found.remark else [], {}
+        accepted = self._accepted(found.searched, held_out, point, fitted_seed)
+        remarks, rejected = [found.search.remark] if found.search.remark else [], {}
         share = accepted.taken
         if share == 0.0:
             status, rejected = "no improvement", loss.scenario.space.mapping(loss.values(point))
@@ -175,33 +185,23 @@ class WindowCalibrator:
             if share > 0.0:
                 std = np.sqrt(np.diag(posterior.covariance))
                 posterior = identifiability.widened(posterior, np.hypot(std, left * loss.prior.std))
-        problem = FittedProblem(loss, episodes, point, slope, posterior, found.sensitivity, held_out.held_out_episodes)
-        checked = check(problem, self.resamples, fitted_seed, part_of(advance, _MARGINALISED, 1.0))
+        problem = FittedProblem(
+            loss, episodes, point, slope, posterior, found.search.sensitivity, held_out.held_out_episodes
+        )
+        checked = check(problem, self.resamples, fitted_seed, part_of(advance, _ESTIMATED, 1.0))
         return _Outcome(
             values=loss.values(point),
             posterior=checked.posterior,
             status=status,
             before=accepted.before,
             after=accepted.after if share > 0.0 else accepted.before,
-            trace=found.trace,
+            trace=found.search.trace,
             warnings=(*expressed(misfit), *remarks, *checked.warnings),
             checks=replace(checked.checks, windows=self._windows_in_words(loss), model_error=described(misfit)),
             misfits=misfit,
             rejected=rejected,
             cross_validated=accepted.cross_validated,
         )
-
-    def _searched(self, loss: Loss, seed: int, advance: Advance) -> tuple[Loss, SearchResult]:
-        """Search, and search on with the residuals weighed by the error that the model then has; check the end."""
-        seed, first = derive_seed(seed, "search"), round(FIRST_SHARE * self.effort.budget)
-        loss = reweighted(loss, loss.first)
-        found = self.search(loss.thinned(FIRST_WINDOWS), first, seed, part_of(advance, 0.0, FIRST_SHARE))
-        loss = reweighted(around_biases(loss, found.point), found.point)
-        rest = max(1, self.effort.budget - first)
-        found = self.search(loss, rest, seed, part_of(advance, FIRST_SHARE, 0.9))
-        last = part_of(advance, 0.9, 1.0)
-        found = checked_end(loss, found, self.search, self.effort.budget, derive_seed(seed, "second"), last)
-        return (around_biases(loss, found.point) if loss.biases else loss), found
 
     def _accepted(self, loss: Loss, held_out: HeldOut, point: np.ndarray, seed: int) -> Acceptance:
         """Compare a fit [P] with the prior's mean on unseen episodes; where these are few, choose what lies between."""
@@ -227,16 +227,6 @@ def _by_episode(loss: Loss, points: np.ndarray) -> np.ndarray:
     """Losses [E, K] of the data of each episode at points [K, P]."""
     windows, episode = np.square(loss.misfits(points)).sum(axis=2), loss.windows.episode
     return np.stack([windows[:, episode == index].sum(axis=1) for index in np.unique(episode)])
-
-
-def _refined(loss: Loss, found: SearchResult, seed: int, advance: Advance) -> tuple[np.ndarray, Linearisation, Status]:
-    """Average contact-induced roughness around a search's end; returns a point [P] that is no higher than this."""
-    point, slope = refine(loss, found.point, seed, advance)
-    begun, ended = loss(np.stack([found.point, point]))
-    if ended > begun:
-        return found.point, slope, found.status
-    # A search that leaves more than that to these few steps had not converged.
-    return point, slope, found.status if ended > (1.0 - SAID) * begun else "budget spent"
 
 
 def _without_information(loss: Loss, held_out: HeldOut) -> _Outcome:

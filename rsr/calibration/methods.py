@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 from rsr.calibration.calibrator import Calibrator
 from rsr.calibration.fitting import Effort, WindowCalibrator
@@ -11,6 +12,7 @@ from rsr.calibration.problem.division import Division
 from rsr.calibration.search.adam import search_adam
 from rsr.calibration.search.descent import Search, SearchResult
 from rsr.calibration.search.evolution import search_cmaes
+from rsr.calibration.search.kept import kept
 from rsr.calibration.search.mjx import search_mjx
 from rsr.calibration.search.sysid import search_sysid
 from rsr.config import TuneConfig
@@ -26,12 +28,15 @@ DIFFERENTIATING: dict[str, Callable[..., SearchResult]] = {"mjx": search_mjx, "a
 """Methods with a choice of how Jacobians are computed."""
 
 
-def calibrator(config: TuneConfig, effort: Effort | None = None, division: Division | None = None) -> Calibrator:
+def calibrator(
+    config: TuneConfig, effort: Effort | None = None, division: Division | None = None, keep: Path | None = None
+) -> Calibrator:
     """Make the calibrator that the settings name.
 
     Args:
         effort: by default that of a usual fit.
         division: which episodes are fitted and which judge; by default drawn at random.
+        keep: folder for what searches found, from which a fit that was killed goes on; none by default.
 
     Example:
         >>> fitting = calibrator(TuneConfig(method="cmaes", fit_episodes=32))
@@ -47,6 +52,8 @@ def calibrator(config: TuneConfig, effort: Effort | None = None, division: Divis
     search = METHODS[config.method]
     if config.method in DIFFERENTIATING:
         search = partial(DIFFERENTIATING[config.method], sensitivity=config.sensitivity)
+    if keep is not None:
+        search = kept(search, keep, f"{config.method} {config.sensitivity}")
     return WindowCalibrator(
         method=config.method,
         search=search,

@@ -7,12 +7,14 @@ that reading the registry loads neither torch nor JAX. A new method is a line in
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from rsr.calibration import METHODS, Calibration, Calibrator, Division, Effort, Prior, calibrator, save_calibration
+from rsr.calibration.search.kept import FOLDER
 from rsr.config import LoopConfig
 from rsr.errors import ConfigError, check_choice
 from rsr.progress import Advance
@@ -84,7 +86,7 @@ def make_calibrator(config: LoopConfig, folders: MethodFolders, controls: FitCon
     method = REGISTRY[check_method(config.tune.method)]
     if method is None:
         effort = {} if controls.budget is None else {"effort": Effort(budget=controls.budget)}
-        return calibrator(config.tune, division=controls.division, **effort)
+        return calibrator(config.tune, division=controls.division, keep=folders.out / FOLDER, **effort)
     if controls != USUAL:
         raise ConfigError(
             got=f"method '{config.tune.method}' with --judge, --hold-out, --stratify or --budget",
@@ -108,11 +110,15 @@ def tune_into(
     previous: Path | None = None,
     controls: FitControls = USUAL,
 ) -> Calibration:
-    """Calibrate by the method that the settings name, and write the result into a folder (`MethodFolders`)."""
+    """Calibrate by the method that the settings name, and write the result into a folder (`MethodFolders`).
+
+    A second call after the first was killed goes on after the last search that had ended.
+    """
     capabilities.check_method(scenario, check_method(config.tune.method), config.tune.sensitivity)
     fitting = make_calibrator(config, MethodFolders(folder, base, previous), controls)
     calibration = fitting.fit(scenario, sessions, prior, seed, advance)
     save_calibration(calibration, folder)
+    shutil.rmtree(folder / FOLDER, ignore_errors=True)
     return calibration
 
 

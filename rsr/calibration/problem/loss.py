@@ -16,6 +16,7 @@ import numpy as np
 from rsr.calibration.calibrator import Prior
 from rsr.calibration.problem.model_error import ASSUMED_NOISES, ROBUST_SCALES, ModelError
 from rsr.calibration.problem.nuisances import BiasSlopes, InitialStateSlopes
+from rsr.calibration.problem.tangents import Tangents
 from rsr.calibration.problem.windows import Windows
 from rsr.scenarios import Scenario, residuals
 from rsr.scenarios.sensors import readings, start_states
@@ -37,6 +38,8 @@ class Loss:
         initial_states: derivatives by errors of the windows' initial states, where these are eliminated.
         model_error: `ASSUMED_NOISES` until it is estimated.
         origin: [P], where searches begin; the prior's mean by default.
+        least_noises: the model's error counts as so many standard deviations of the noise at least.
+        tangents: exact derivatives near the estimate, where the loss is smooth; regressions otherwise.
     """
 
     scenario: Scenario
@@ -47,6 +50,8 @@ class Loss:
     origin: np.ndarray | None = None
     initial_states: InitialStateSlopes | None = None
     model_error: ModelError | None = None
+    least_noises: float = ASSUMED_NOISES
+    tangents: Tangents | None = None
 
     @property
     def first(self) -> np.ndarray:
@@ -69,10 +74,8 @@ class Loss:
 
     def _cut(self, cut: Callable[[Any], Any]) -> Loss:
         """Apply a cut to everything that is stored per window."""
-        biases, errors = self.biases, self.initial_states
-        return replace(
-            self, windows=cut(self.windows), biases=biases and cut(biases), initial_states=errors and cut(errors)
-        )
+        stored = {name: getattr(self, name) for name in ("windows", "biases", "initial_states", "tangents")}
+        return replace(self, **{name: None if each is None else cut(each) for name, each in stored.items()})
 
     @property
     def bounds(self) -> np.ndarray:
@@ -111,7 +114,7 @@ class Loss:
         """Standard deviation [T, 1] of each channel's residuals: noise, and the model's error as independent."""
         noises = {each.channel.name: each.noise for each in self.scenario.observed}
         # Weighed more sharply, contact-induced roughness would drown what the residuals say.
-        errors = {name: np.maximum(self.error_of(name), ASSUMED_NOISES * noise) for name, noise in noises.items()}
+        errors = {name: np.maximum(self.error_of(name), self.least_noises * noise) for name, noise in noises.items()}
         return {name: np.hypot(noise, errors[name][:, None]) for name, noise in noises.items()}
 
     def error_of(self, name: str) -> np.ndarray:
@@ -141,10 +144,10 @@ class Loss:
 
     def _scaled(self, points: np.ndarray) -> np.ndarray:
         """Compute differences [K, W, R] in the channels' scales, less what initial-state errors explain."""
-        scaled = self.scaled_differences(self._simulated(points), self.values(points))
+        scaled = self.scaled_differences(self.simulated(points), self.values(points))
         return scaled if self.initial_states is None else self.initial_states.whiten(_finite(scaled))
 
-    def _simulated(self, points: np.ndarray) -> np.ndarray:
+    def simulated(self, points: np.ndarray) -> np.ndarray:
         """States [K, W, T + 1, n] of all points on all windows, in one rollout."""
         count, windows, values = len(points), self.windows, self.values(points)
         # One batch of K * W simulations: windows run fastest, so points repeat in blocks of W.
@@ -206,7 +209,9 @@ def _finite(scaled: np.ndarray) -> np.ndarray:
 
 # A population's losses, and refits, as jobs for other processes: each with a simulator of its own.
 
-_PARTS = ("scenario", "windows", "prior", "biases", "origin", "initial_states", "model_error")
+_PARTS = (
+    "scenario", "windows", "prior", "biases", "origin", "initial_states", "model_error", "least_noises", "tangents",
+)  # fmt: skip
 
 
 def losses_of(loss: Loss, points: np.ndarray) -> np.ndarray:

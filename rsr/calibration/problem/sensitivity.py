@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from rsr.calibration.problem.loss import Loss
-from rsr.calibration.search.refine import Linearisation
+from rsr.calibration.problem.tangents import Tangents
+from rsr.calibration.uncertainty.information import information
 from rsr.errors import ScenarioError
 from rsr.scenarios import Scenario
 
@@ -39,6 +40,8 @@ JacobianFunction = Callable[[Loss, np.ndarray], np.ndarray]
 
 DIFFERENCE_STEP = 0.02
 """Standard deviations of the prior."""
+TANGENT_STEP = 1e-3
+"""Standard deviations of the prior: where a loss is smooth, differences are as exact as they are fine."""
 _SHIFT = 1e-6
 """Difference step along the sensitivities of the states, in standard deviations of the prior."""
 
@@ -56,14 +59,41 @@ def choose_jacobian(scenario: Scenario, sensitivity: Sensitivity) -> tuple[str, 
     return "mjx", _mjx_jacobian
 
 
+@dataclass(frozen=True)
+class Linearisation:
+    """Residuals as a linear function of the point, around a centre.
+
+    Args:
+        centre: [P].
+        misfits: [W, R] at the centre, roughness averaged out.
+        sensitivities: [W, R, P].
+    """
+
+    centre: np.ndarray
+    misfits: np.ndarray
+    sensitivities: np.ndarray
+
+    @property
+    def precision(self) -> np.ndarray:
+        """[P, P], Gauss-Newton: of the data and of the prior, whose own is one."""
+        return information(self.sensitivities) + np.eye(len(self.centre))
+
+    def step(self) -> np.ndarray:
+        """Compute the step [P] from the centre to the minimum of the linearised loss."""
+        # Gradient J'r + x: the prior's residual is the point itself, in units of the prior.
+        gradient = np.einsum("wrp,wr->p", self.sensitivities, self.misfits) + self.centre
+        return -np.linalg.solve(self.precision, gradient)
+
+
 def exact_linearisation(loss: Loss, point: np.ndarray) -> Linearisation:
-    """Linearise the residuals around a point [P] with MJX's sensitivities.
+    """Linearise the residuals around a point [P] with MJX's sensitivities; those of `Loss.tangents` where it has them.
 
     Differences, fine or coarse, take contact-induced roughness for sensitivity: they see information in directions
     that the data do not determine.
     """
     misfits = loss.misfits(point[None])[0]
-    return Linearisation(point, misfits, _mjx_jacobian(loss, point)[: misfits.size].reshape(*misfits.shape, len(point)))
+    slopes = _mjx_jacobian(loss, point) if loss.tangents is None else tangent_jacobian(loss, point)
+    return Linearisation(point, misfits, slopes[: misfits.size].reshape(*misfits.shape, len(point)))
 
 
 @lru_cache(maxsize=4)
@@ -79,27 +109,55 @@ def _difference_jacobian(loss: Loss, point: np.ndarray) -> np.ndarray:
 
 
 def _mjx_jacobian(loss: Loss, point: np.ndarray) -> np.ndarray:
-    """Compute the Jacobian by the chain rule: MJX's derivatives of the states, times that of residuals by states.
+    values = loss.values(point)
+    simulator = mjx_simulator(loss.scenario)
+    states, derivatives = simulator.sensitivities(loss.starts(values), loss.windows.commands, values)
+    found = Tangents(point, states, derivatives * loss.prior.std)  # in units of points
+    return tangent_jacobian(replace(loss, tangents=found), point)
+
+
+def tangents_by_differences(loss: Loss, point: np.ndarray) -> Tangents:
+    """Differentiate a smooth loss's trajectories at a point [P]; one-sided, as roughness is not to be averaged."""
+    steps = np.where(point + TANGENT_STEP <= loss.bounds[:, 1], TANGENT_STEP, -TANGENT_STEP)
+    states = loss.simulated(point + np.concatenate([np.zeros((1, len(point))), np.diag(steps)]))
+    return Tangents(point, states[0], np.moveaxis((states[1:] - states[0]).T / steps, (0, 1, 2, 3), (2, 1, 0, 3)))
+
+
+def tangent_jacobian(loss: Loss, at: np.ndarray) -> np.ndarray:
+    """Compute the Jacobian by the chain rule: a loss's tangents times the derivative of residuals by states.
 
     Parameters whose derivative is not finite somewhere get a zero column: a step leaves them where they are.
+
+    Args:
+        at: [P], near the tangents' own point. Forces are linear in most physical values, so it is the derivative by
+            these that stays the same.
     """
-    windows, size = loss.windows, len(point)
-    simulator = mjx_simulator(loss.scenario)
-    states, derivatives = simulator.sensitivities(loss.starts(loss.values(point)), windows.commands, loss.values(point))
-    along = np.moveaxis(derivatives, -1, 0) * loss.prior.std[:, None, None, None]  # [P, W, T + 1, n], units of points
+    found = loss.tangents
+    if found is None:
+        raise ValueError("a loss without tangents has no Jacobian by them")
+    point, size = found.point, len(found.point)
+    along = np.moveaxis(found.derivatives, -1, 0)  # [P, W, T + 1, n]
     usable = np.all(np.isfinite(along.reshape(size, -1)), axis=1)
     # d residual / d state is smooth (rotation vectors, pseudo-Huber): a tiny difference along each column is exact to
     # rounding, and needs no derivative code for each kind of channel.
     shifts = _SHIFT * np.where(usable[:, None, None, None], along, 0.0)
     points = point + _SHIFT * np.concatenate([np.eye(size), -np.eye(size)])
-    shifted = replace(loss, simulator=_FixedTrajectories(np.concatenate([states + shifts, states - shifts])))
-    values = shifted.residuals(points)
+    trajectories = np.concatenate([found.states + shifts, found.states - shifts])
+    values = replace(loss, simulator=_FixedTrajectories(trajectories)).residuals(points)
     slopes = (values[:size] - values[size:]).T / (2.0 * _SHIFT)
     slopes[:-size, np.flatnonzero(~usable)] = 0.0
     # Sensors' parameters change the initial states and the readings, which MJX's derivatives know nothing of.
     for index in loss.scenario.sensor_parameters:
         slopes[:, index] = _sensor_column(loss, point, index)
+    slopes[:-size] *= value_slopes(loss, at) / value_slopes(loss, point)
     return slopes
+
+
+def value_slopes(loss: Loss, point: np.ndarray) -> np.ndarray:
+    """Derivative [P] of the physical values by the point."""
+    space, here = loss.scenario.space, loss.prior.mean + loss.prior.std * point
+    ahead, behind = space.to_values(here + _SHIFT), space.to_values(here - _SHIFT)
+    return (ahead - behind) / (2.0 * _SHIFT) * loss.prior.std
 
 
 def _sensor_column(loss: Loss, point: np.ndarray, index: int) -> np.ndarray:

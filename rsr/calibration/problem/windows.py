@@ -78,6 +78,16 @@ class Windows:
             self.around[chosen] if len(self.around) else self.around,
         )
 
+    def apart(self) -> Windows:
+        """Keep windows that do not overlap, from the first of each episode on."""
+        kept, ends = [], {}
+        for index in np.lexsort([self.first_row, self.episode]):
+            episode, row = int(self.episode[index]), int(self.first_row[index])
+            if row >= ends.get(episode, 0):
+                kept.append(index)
+                ends[episode] = row + int(self.inside[index].sum())
+        return self.take(np.array(kept, int))
+
     def shortened(self, steps: int) -> Windows:
         """Cut the windows short after some control steps."""
         left_out = max(0, self.steps - steps)

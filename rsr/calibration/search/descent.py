@@ -13,6 +13,8 @@ from rsr.calibration.problem.sensitivity import JacobianFunction
 from rsr.calibration.uncertainty.information import information
 from rsr.progress import Advance
 
+SearchStatus = Literal["converged", "budget spent"]
+
 
 @dataclass(frozen=True)
 class SearchResult:
@@ -26,7 +28,7 @@ class SearchResult:
     """
 
     point: np.ndarray
-    status: Literal["converged", "budget spent"]
+    status: SearchStatus
     trace: np.ndarray
     sensitivity: str = ""
     remark: str = ""

@@ -8,12 +8,10 @@ gave intervals 3 to 30 times too narrow where only a combination of parameters i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from rsr.calibration.problem.loss import Loss
-from rsr.calibration.uncertainty.information import information
+from rsr.calibration.problem.sensitivity import Linearisation, exact_linearisation, value_slopes
 from rsr.progress import Advance
 
 SIMULATIONS = 64 * 64
@@ -29,34 +27,13 @@ _SPREADS = (0.02, 1.0)
 """First, smallest and largest scatter along any direction, in standard deviations of the prior."""
 
 
-@dataclass(frozen=True)
-class Linearisation:
-    """Residuals as a linear function of the point, around a centre.
-
-    Args:
-        centre: [P].
-        misfits: [W, R] at the centre, roughness averaged out.
-        sensitivities: [W, R, P].
-    """
-
-    centre: np.ndarray
-    misfits: np.ndarray
-    sensitivities: np.ndarray
-
-    @property
-    def precision(self) -> np.ndarray:
-        """[P, P], Gauss-Newton: of the data and of the prior, whose own is one."""
-        return information(self.sensitivities) + np.eye(len(self.centre))
-
-    def step(self) -> np.ndarray:
-        """Compute the step [P] from the centre to the minimum of the linearised loss."""
-        # Gradient J'r + x: the prior's residual is the point itself, in units of the prior.
-        gradient = np.einsum("wrp,wr->p", self.sensitivities, self.misfits) + self.centre
-        return -np.linalg.solve(self.precision, gradient)
-
-
 def linearise(loss: Loss, centre: np.ndarray, covariance: np.ndarray, rng: np.random.Generator) -> Linearisation:
-    """Regress the residuals on points scattered around a centre [P] with a covariance [P, P], its axes clipped."""
+    """Regress the residuals on points scattered around a centre [P] with a covariance [P, P], its axes clipped.
+
+    Where the loss is smooth its tangents say exactly what a regression estimates.
+    """
+    if loss.tangents is not None:
+        return exact_linearisation(loss, centre)
     # Too narrow a scatter would measure roughness, too wide a one leaves the linear region.
     sizes, axes = np.linalg.eigh(covariance)
     scatter = axes * np.clip(np.sqrt(np.maximum(sizes, 0.0)), *_SPREADS)
@@ -77,6 +54,9 @@ def _pairs(loss: Loss) -> int:
 
 def refine(loss: Loss, point: np.ndarray, seed: int, advance: Advance) -> tuple[np.ndarray, Linearisation]:
     """Improve a point [P]; returns it with the slope around it. The last two centres are averaged."""
+    if loss.tangents is not None:
+        end = descend_exactly(loss, point)
+        return end, exact_linearisation(loss, end)
     rng = np.random.default_rng(seed)
     covariance = FIRST_SPREAD**2 * np.eye(len(point))
     centres = [point]
@@ -93,3 +73,42 @@ def _within(step: np.ndarray, covariance: np.ndarray) -> np.ndarray:
     # Mahalanobis length: the points' own is sqrt(P) on average.
     length = np.sqrt(step @ np.linalg.solve(covariance, step))
     return step * min(1.0, np.sqrt(len(step)) / max(length, 1e-12))
+
+
+# Where the loss is smooth: Gauss-Newton with its tangents, along physical values instead of their logarithms.
+
+EXACT, EXACT_STEPS = 1e-6, 12
+"""The descent is done when the loss falls by less than this share, or after so many steps."""
+_LENGTHS = np.array([1.0, 0.5, 0.2, 0.05])
+"""Of a step, all tried at once."""
+_LEAST_LEFT = 0.2
+"""Share of a logarithmic value that a step leaves at least."""
+
+
+def descend_exactly(loss: Loss, point: np.ndarray) -> np.ndarray:
+    """Minimise a loss [P] by its tangents."""
+    lowest = float(loss(point[None])[0])
+    for _ in range(EXACT_STEPS):
+        step = exact_linearisation(loss, point).step()
+        trials = moved_along_values(loss, point, _LENGTHS[:, None] * step)
+        losses = loss(trials)
+        best, before = int(losses.argmin()), lowest
+        if losses[best] >= before:
+            break
+        point, lowest = trials[best], float(losses[best])
+        if before - lowest < EXACT * before:
+            break
+    return point
+
+
+def moved_along_values(loss: Loss, point: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    """Move a point [P] by steps [K, P] of the physical values, each as long as it would be at the point.
+
+    Where only a combination of damping, gain and friction is known, the loss has a valley; it is straight in values, in
+    which forces are linear, and curved in logarithms.
+    """
+    values, space = loss.values(point), loss.scenario.space
+    ends = values + value_slopes(loss, point) * steps
+    positive = space.lower > 0.0
+    ends = np.where(positive, np.maximum(ends, _LEAST_LEFT * values), ends)
+    return np.clip(loss.points(np.clip(ends, space.lower, space.upper)), *loss.bounds.T)
