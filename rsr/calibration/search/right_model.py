@@ -78,11 +78,11 @@ def right_fit(loss: Loss, point: np.ndarray, seed: int) -> RightFit | None:
     for _ in range(ROUNDS):
         loss, begun = replace(loss, tangents=tangents_by_differences(loss, point)), point
         point = descend_exactly(loss, point, FEW_STEPS)
-        if _near(loss, begun, point) and is_smooth(loss, point, seed):
+        if _near(loss, begun, point):
             break
     else:
         return None
-    if not _within(loss, point, 1.0):
+    if not _within(loss, point, 1.0) or not is_smooth(loss, point, seed):
         return None
     rows_as_one = ModelError.of(loss, point).rows_as_one
     loss = replace(loss, model_error=replace(_none(loss), rows_as_one=rows_as_one))
