@@ -140,11 +140,11 @@ class WindowCalibrator:
         return choose(scenario, every, self.effort.max_windows, generator(seed, "windows"))
 
     def _longer(self, scenario: Scenario, episodes: list[Episode], seed: int) -> Longer:
-        """Longer windows than the usual ones, up to whole episodes; none where their length was asked for."""
+        """Whole episodes, halves and quarters of them as windows; none where their length was asked for."""
         usual, lengths = scenario.window_steps, []
         if not (self.effort.window_steps or scenario.window_s):
             longest = max(map(len, episodes)) - 1 - scenario.history_steps
-            lengths = [longest // 2**halved for halved in range(longest.bit_length()) if longest // 2**halved > usual]
+            lengths = [steps for steps in (longest, longest // 2, longest // 4) if steps > usual]
 
         def windows(steps: int) -> Windows:
             every = cut(scenario, episodes, steps, stride=max(1, usual // 2)).apart()

@@ -74,8 +74,8 @@ def test_a_right_model_is_fitted_by_whole_runs_and_says_more(scenario, simulator
     assert found is not None
     assert len(found.loss.windows) == RUNS
     assert found.loss.windows.inside.sum() > 0.9 * RUNS * (ROWS - 1 - scenario.history_steps)
-    truth, zeros = loss.points(scenario.space.vector(TRUTH)), np.zeros(2)
-    left = posterior(found.loss, found.point, exact_linearisation(found.loss, found.point), zeros)
+    truth = loss.points(scenario.space.vector(TRUTH))
+    left = posterior(found.loss, found.point, exact_linearisation(found.loss, found.point), np.zeros((2, 2)))
     std = np.sqrt(np.diag(left.covariance)) / loss.prior.std
     assert (np.abs(found.point - truth) < 3 * std).all()
     assert found.loss.rows_as_one < 2.0

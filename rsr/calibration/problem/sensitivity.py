@@ -78,11 +78,11 @@ class Linearisation:
         """[P, P], Gauss-Newton: of the data and of the prior, whose own is one."""
         return information(self.sensitivities) + np.eye(len(self.centre))
 
-    def step(self) -> np.ndarray:
-        """Compute the step [P] from the centre to the minimum of the linearised loss."""
+    def step(self, damping: float = 0.0) -> np.ndarray:
+        """Compute the step [P] from the centre to the minimum of the linearised loss; with damping it is shorter."""
         # Gradient J'r + x: the prior's residual is the point itself, in units of the prior.
         gradient = np.einsum("wrp,wr->p", self.sensitivities, self.misfits) + self.centre
-        return -np.linalg.solve(self.precision, gradient)
+        return -np.linalg.solve(self.precision + damping * np.diag(np.diag(self.precision)), gradient)
 
 
 def exact_linearisation(loss: Loss, point: np.ndarray) -> Linearisation:

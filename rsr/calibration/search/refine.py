@@ -79,18 +79,18 @@ def _within(step: np.ndarray, covariance: np.ndarray) -> np.ndarray:
 
 EXACT, EXACT_STEPS = 1e-6, 12
 """The descent is done when the loss falls by less than this share, or after so many steps."""
-_LENGTHS = np.array([1.0, 0.5, 0.2, 0.05])
-"""Of a step, all tried at once."""
+_DAMPINGS = (0.0, 0.01, 0.1, 1.0, 10.0)
+"""Levenberg-Marquardt, all tried at once."""
 _LEAST_LEFT = 0.2
 """Share of a logarithmic value that a step leaves at least."""
 
 
-def descend_exactly(loss: Loss, point: np.ndarray) -> np.ndarray:
-    """Minimise a loss [P] by its tangents."""
+def descend_exactly(loss: Loss, point: np.ndarray, steps: int = EXACT_STEPS) -> np.ndarray:
+    """Minimise a loss by its tangents from a point [P], in so many steps at most."""
     lowest = float(loss(point[None])[0])
-    for _ in range(EXACT_STEPS):
-        step = exact_linearisation(loss, point).step()
-        trials = moved_along_values(loss, point, _LENGTHS[:, None] * step)
+    for _ in range(steps):
+        slope = exact_linearisation(loss, point)
+        trials = moved_along_values(loss, point, np.array([slope.step(damping) for damping in _DAMPINGS]))
         losses = loss(trials)
         best, before = int(losses.argmin()), lowest
         if losses[best] >= before:

@@ -23,8 +23,12 @@ from rsr.progress import Advance
 SMOOTH, PAIRS = 0.2, 8
 """A loss is smooth where what its tangents leave unexplained is less than this share of what they explain; points that
 tell it."""
-ROUNDS = 4
-"""Derivatives are taken anew, at most so often, where the estimate moves beyond what they predict."""
+FEW_WINDOWS = 64
+"""Before whole runs."""
+NEAR = 3.0
+"""Tangents hold so many standard errors away."""
+ROUNDS, FEW_STEPS = 5, 3
+"""Derivatives are taken anew at most so often, and each time so many steps go by them."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,7 @@ def longest_right(
         lengths: in control steps, the longest first.
         cut: makes windows of a length.
     """
+    point = _begun(loss.thinned(FEW_WINDOWS), point)
     for turn, steps in enumerate(lengths):
         advance(turn / len(lengths), f"windows of {steps * loss.scenario.control_dt_s:.2g} s")
         found = right_fit(replace(loss, windows=cut(steps), biases=None), point, seed)
@@ -58,21 +63,36 @@ def promising(loss: Loss, point: np.ndarray) -> bool:
     return _within(loss, point, ASSUMED_NOISES)
 
 
+def _begun(loss: Loss, point: np.ndarray) -> np.ndarray:
+    """Descend from a search's end [P] in units of the noise: whole runs amplify what it leaves open."""
+    loss = with_initial_states(_in_noises(loss), point)
+    for _ in range(2):
+        loss = replace(loss, tangents=tangents_by_differences(loss, point))
+        point = descend_exactly(loss, point, FEW_STEPS)
+    return point
+
+
 def right_fit(loss: Loss, point: np.ndarray, seed: int) -> RightFit | None:
     """Fit from a point [P] in units of the noise; None if the loss is rough, or the model's error exceeds the noise."""
     loss = with_initial_states(_in_noises(loss), point)
     for _ in range(ROUNDS):
-        loss = replace(loss, tangents=tangents_by_differences(loss, point))
-        point = descend_exactly(loss, point)
-        if is_smooth(loss, point, seed):
+        loss, begun = replace(loss, tangents=tangents_by_differences(loss, point)), point
+        point = descend_exactly(loss, point, FEW_STEPS)
+        if _near(loss, begun, point):
             break
     else:
         return None
-    if not _within(loss, point, 1.0):
+    if not _within(loss, point, 1.0) or not is_smooth(loss, point, seed):
         return None
     rows_as_one = ModelError.of(loss, point).rows_as_one
     loss = replace(loss, model_error=replace(_none(loss), rows_as_one=rows_as_one))
     return RightFit(loss, descend_exactly(loss, point))
+
+
+def _near(loss: Loss, first: np.ndarray, second: np.ndarray) -> bool:
+    """Check that two points [P] are no further apart than the estimate's errors are."""
+    moved = second - first
+    return bool(moved @ exact_linearisation(loss, second).precision @ moved <= NEAR**2 * len(moved))
 
 
 def is_smooth(loss: Loss, point: np.ndarray, seed: int) -> bool:
