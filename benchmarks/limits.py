@@ -5,6 +5,8 @@
     KIND_cut                 share of the commands in training that were cut: it did try
     KIND_recorded_cut        the same on the stand-in, under the safety envelope
     KIND_overshoot_m         farthest that the tool itself came out of its box on the stand-in: what moves has mass
+    scara_...                the same of a SCARA under torque: joints push each other, and gravity pulls at its slide;
+                             a violation is a control step in training with the tool out of its box
     max_tip_speed_m_s        of `push_cube` and `push_t`: fastest movement of the fingertip, in any physics step
     tip_speed_limit_m_s      what it may not exceed
     max_block_distance_m     farthest that a block came from the middle of the workspace
@@ -22,6 +24,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 import mujoco
@@ -36,10 +39,11 @@ from rsr.policies.ppo import PPOSettings
 from rsr.policies.training import make_learner
 from rsr.progress import ignore
 from rsr.realities import CollectionPlan, StandIn
-from rsr.scenarios import Channels, Scenario, Starts, Task, load_scenario
+from rsr.scenarios import Channels, Scenario, Starts, Task, load_scenario, task_of
 from rsr.scenarios.built_in.pushing import kinematics
 from rsr.scenarios.built_in.pushing.arm import CENTRE_M
-from rsr.scenarios.limits import Cut, MotionLimits
+from rsr.scenarios.commands import limits_of
+from rsr.scenarios.limits import Cut, MotionLimits, SiteLimit
 from rsr.sessions import Session
 
 TIP_SPEED_LIMIT_M_S = 0.60
@@ -63,7 +67,7 @@ def measure(quick: bool, steps: int) -> dict[str, Figure]:
     """Train in each world and report the worst of all."""
     steps = min(steps, QUICK_STEPS) if quick else steps
     torch.set_num_threads(1)
-    arms = {kind: commanded_arm(kind, steps) for kind in LIMITS}
+    arms = {kind: commanded_arm(kind, steps) for kind in LIMITS} | {"scara": scara(steps)}
     watches = [pushing(name, parameters, steps) for name in ("push_cube", "push_t") for parameters in ({}, SLIPPERY)]
     figures = {f"{kind}_{name}": value for kind, found in arms.items() for name, value in found.items()}
     pushed = sum(watch.violations for watch in watches)
@@ -106,12 +110,34 @@ def commanded_arm(kind: str, steps: int) -> dict[str, float]:
         }
 
 
+def scara(steps: int) -> dict[str, float]:
+    """Train a SCARA under torque for taking its tool out of its box, then record on the stand-in."""
+    scenario = load_scenario(Path(__file__).parent / "_scara")
+    judge = PlaceJudge(scenario, "torque")
+    envs = TaskVecEnv(scenario, scenario.space.nominal, PPOSettings(steps).copies, seed=0)
+    envs.world.limits = watched = Watched(envs.world.limits, judge)
+    envs.task = replace(envs.task, reset=begun_inside(envs.task, judge))
+    envs.world.task = replace(envs.task, reward=judge.beyond, potential=None)
+    learner = make_learner(envs, PPOSettings(steps), seed=0)
+    learner.model.learn(steps)
+    envs.close()
+    plan = CollectionPlan("session-001", max(10, steps // 600), seed=0)
+    session = StandIn(scenario, seed=1).collect(Faltering(learner.policy(envs.task, {})), plan, ignore)
+    off = [judge.off(episode["joint_position"]) for episode in session.episodes]
+    return {
+        "violations": judge.violations,
+        "cut": watched.cut / watched.sent,
+        "recorded_cut": float(np.mean([episode["clipped"] > 0 for episode in session.episodes])),
+        "overshoot_m": max(float((each - each[0]).max()) for each in off),
+    }
+
+
 def begun_inside(task: Task, judge: Judge) -> Callable[[np.random.Generator, int], Starts]:
     """The task's starts, of which those are left out where the tool is where it may not be."""
 
     def reset(rng: np.random.Generator, count: int) -> Starts:
         starts = task.reset(rng, 40 * count)
-        return starts.take(np.flatnonzero(trespass(judge.places(starts.qpos)) == 0)[:count])
+        return starts.take(np.flatnonzero(judge.off(starts.qpos) == 0)[:count])
 
     return reset
 
@@ -175,6 +201,10 @@ class Judge:
         nearer = np.zeros_like(change, bool) if self.kind == "position" else np.diff(np.abs(sent), axis=0) <= 0
         self.violations += int(((change[1:] > change[:-1] + growth + ROUNDING) & ~nearer[1:]).any(axis=1).sum())
 
+    def off(self, joints: np.ndarray) -> np.ndarray:
+        """How far the tool is out of its box, or in its keep-out [B], m."""
+        return trespass(self.places(joints))
+
     def places(self, joints: np.ndarray) -> np.ndarray:
         """Where the tool is [B, 3], by `mj_kinematics`."""
         data = mujoco.MjData(self.scenario.base_model)
@@ -193,6 +223,24 @@ class Judge:
         off = trespass(self.places(self._reached(sent, joints)))
         back = off < trespass(self.places(joints)) if self.kind == "velocity" else np.zeros(len(sent), bool)
         return (off > ROUNDING) & ~back
+
+
+class PlaceJudge(Judge):
+    """Judges the tool's place alone, by the limits of the scenario's one site."""
+
+    def look(self, sent: np.ndarray, previous: np.ndarray, joints: np.ndarray, off: float = ROUNDING) -> None:
+        self.violations += int((self.off(joints) > off).sum())
+
+    def off(self, joints: np.ndarray) -> np.ndarray:
+        return self._site.trespass(self.places(joints))
+
+    def beyond(self, channels: Channels) -> np.ndarray:
+        """Pay for how far the tool is out of its box, or near to that."""
+        return 20.0 * self._site.beyond(self.places(channels["joint_position"]))
+
+    @cached_property
+    def _site(self) -> SiteLimit:
+        return limits_of(self.scenario, task_of(self.scenario)).sites[0]
 
 
 @dataclass

@@ -49,11 +49,10 @@ class Place(Protocol):
 
 @dataclass(frozen=True)
 class _Extremes:
-    """Of the driven joints: largest acceleration, least deceleration, least inertia; arms [sites, driven] of sites."""
+    """Of the driven joints: largest acceleration, least deceleration; arms [sites, driven] of sites."""
 
     acceleration: np.ndarray
     slowing: np.ndarray
-    inertia: np.ndarray
     arms: np.ndarray
 
 
@@ -119,8 +118,11 @@ class Braking:
         state = self._now(channels, channels[PAST].reshape(len(previous), -1, self.model.nu)[:, self.delay_steps])
         safe = np.where(np.isnan(self.safe), previous, self.safe)
         wanted, reach = safe.copy(), self.rate * self.dt_s
-        force = self._weight(state[:, : self.model.nq]) - self._damping * state[:, self.model.nq + self._dofs]
-        wanted[:, self.driven] = force / self._force
+        weight, inertia = self._weight_and_inertia(state[:, : self.model.nq])
+        speed = state[:, self.model.nq + self._dofs]
+        # All slow down alike, so that the robot stays on its way: a brake of each for itself would push the others.
+        slowing = np.einsum("bij,bj->bi", inertia, speed) / self._settling_s
+        wanted[:, self.driven] = (weight - slowing) / self._force
         # Coming nearer to the safe command is free: it is how a robot is held.
         bounded = np.clip(wanted, np.minimum(previous - reach, safe), np.maximum(previous + reach, safe))
         return np.clip(bounded, self.lower, self.upper)
@@ -160,15 +162,24 @@ class Braking:
         """True [B] where the commands [B, n, nu], then the brakes, lead beyond what is allowed [B, limits]."""
         model = self.model
         passed = self._roll(self._free, state, coming, round(self.dt_s / self._free.opt.timestep))
-        beyond = np.any(self._beyond(passed[:, :, : model.nq], sites) > allowed[:, None], axis=(1, 2))
-        state, rest = passed[:, -1], np.zeros((len(state), _PIECE, model.nu))
+        off = self._beyond(passed[:, :, : model.nq], sites)
+        beyond = np.any(off > allowed[:, None], axis=(1, 2))
+        state, off = passed[:, -1], off[:, -1]
         for _ in range(_PIECES):
-            moving = np.flatnonzero(~beyond & (np.abs(state[:, model.nq + self._dofs]).max(axis=1) > _STILL))
+            fast = np.abs(state[:, model.nq + self._dofs]).max(axis=1) > _STILL
+            # What has braked so far that it reaches no limit any more need not be followed until it rests.
+            near = np.any(off + self._longest_way(state, 0, sites) > allowed, axis=1)
+            moving = np.flatnonzero(~beyond & fast & near)
             if not len(moving):
                 break
-            passed = self._roll(self._braked, state[moving], rest[moving], 1)
-            beyond[moving] = np.any(self._beyond(passed[:, :, : model.nq], sites) > allowed[moving, None], axis=(1, 2))
-            state[moving] = passed[:, -1]
+            _, inertia = self._weight_and_inertia(state[moving, : model.nq])
+            brakes = np.zeros((len(moving), 1, model.nu))
+            own = np.diagonal(inertia, axis1=1, axis2=2)
+            brakes[:, 0, self.driven] = own / self._settling_s / model.actuator_gear[self.driven, 0] ** 2
+            passed = self._roll(self._braked, state[moving], brakes, _PIECE)
+            ways = self._beyond(passed[:, :, : model.nq], sites)
+            beyond[moving] = np.any(ways > allowed[moving, None], axis=(1, 2))
+            state[moving], off[moving] = passed[:, -1], ways[:, -1]
         return beyond
 
     def _beyond(self, qpos: np.ndarray, sites: Sequence[Place]) -> np.ndarray:
@@ -226,7 +237,7 @@ class Braking:
         model, dofs, rng = self.model, self._dofs, np.random.default_rng(0)
         data, full, jacobian = mujoco.MjData(model), np.zeros((model.nv, model.nv)), np.zeros((3, model.nv))
         pushed = self._strength / self.share
-        acceleration, slowing, inertia = np.zeros(len(dofs)), *np.full((2, len(dofs)), np.inf)
+        acceleration, slowing = np.zeros(len(dofs)), np.full(len(dofs), np.inf)
         arms = np.zeros((model.nsite, len(dofs)))
         for _ in range(_POSTURES):
             for joint in np.flatnonzero(np.isin(model.jnt_type, (_SLIDE, _HINGE))):
@@ -238,16 +249,10 @@ class Braking:
             falling = np.abs(inverse @ data.qfrc_bias)[dofs]
             acceleration = np.maximum(acceleration, np.abs(inverse[np.ix_(dofs, dofs)]) @ pushed + falling)
             slowing = np.minimum(slowing, self._strength / np.diag(full)[dofs])
-            inertia = np.minimum(inertia, np.diag(full)[dofs])
             for site in range(model.nsite):
                 mujoco.mj_jacSite(model, data, jacobian, None, site)
                 arms[site] = np.maximum(arms[site], np.linalg.norm(jacobian[:, dofs], axis=0))
-        return _Extremes(_SPARE * acceleration, slowing / _SPARE, inertia, _SPARE * arms)
-
-    @cached_property
-    def _damping(self) -> np.ndarray:
-        """Force over speed of the brake of each driven joint: as stiff as its delay allows, at the least inertia."""
-        return self._extremes.inertia / self._settling_s
+        return _Extremes(_SPARE * acceleration, slowing / _SPARE, _SPARE * arms)
 
     @cached_property
     def _free(self) -> mujoco.MjModel:
@@ -260,28 +265,33 @@ class Braking:
 
     @cached_property
     def _braked(self) -> mujoco.MjModel:
-        """The same, with brakes in place of the driven joints' motors; the rest of their force holds the weight."""
+        """The same, with brakes in place of the driven joints' motors; the rest of their force holds the weight.
+
+        A command is a brake's force over speed.
+        """
         spare = copy(self._free)
         spare.opt.gravity[:] = 0.0
         gear = spare.actuator_gear[self.driven, 0]
-        spare.actuator_gainprm[self.driven, 0] = 0.0
-        spare.actuator_biastype[self.driven] = mujoco.mjtBias.mjBIAS_AFFINE
-        spare.actuator_biasprm[self.driven, :3] = 0.0
-        spare.actuator_biasprm[self.driven, 2] = -self._damping / gear**2
+        spare.actuator_gaintype[self.driven] = mujoco.mjtGain.mjGAIN_AFFINE
+        spare.actuator_gainprm[self.driven, :3] = [0.0, 0.0, -1.0]
+        spare.actuator_ctrllimited[self.driven] = 0
         spare.actuator_forcelimited[self.driven] = 1
         strength = self._strength / np.abs(gear)
         spare.actuator_forcerange[self.driven] = np.stack([-strength, strength], axis=1)
         return spare
 
-    def _weight(self, qpos: np.ndarray) -> np.ndarray:
-        """Force [B, driven] that holds each posture [B, nq]."""
-        held = np.zeros((len(qpos), len(self.driven)))
-        if self.model.opt.gravity.any():
-            for row, posture in enumerate(qpos):
-                self._data.qpos[:], self._data.qvel[:] = posture, 0.0
-                mujoco.mj_forward(self._free, self._data)
-                held[row] = (self._data.qfrc_bias - self._data.qfrc_passive)[self._dofs]
-        return held
+    def _weight_and_inertia(self, qpos: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Force [B, driven] that holds postures [B, nq]; inertia [B, driven, driven] of the driven joints there."""
+        weight = np.zeros((len(qpos), len(self.driven)))
+        inertia = np.zeros((*weight.shape, len(self.driven)))
+        data, full = self._data, np.zeros((self.model.nv, self.model.nv))
+        for row, posture in enumerate(qpos):
+            data.qpos[:], data.qvel[:] = posture, 0.0
+            mujoco.mj_forward(self._free, data)
+            mujoco.mj_fullM(self._free, data, full)
+            weight[row] = (data.qfrc_bias - data.qfrc_passive)[self._dofs]
+            inertia[row] = full[np.ix_(self._dofs, self._dofs)]
+        return weight, inertia
 
     @property
     def _settling_s(self) -> float:

@@ -9,7 +9,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
-from rsr.rotations import from_rotation_vector, product, turned
+from rsr.rotations import product, turned
 from rsr.scenarios.bindings import element_id
 
 _FREE, _BALL, _SLIDE = (mujoco.mjtJoint.mjJNT_FREE, mujoco.mjtJoint.mjJNT_BALL, mujoco.mjtJoint.mjJNT_SLIDE)
@@ -26,7 +26,7 @@ def site_positions(model: mujoco.MjModel, qpos: np.ndarray, sites: Iterable[int]
     places = []
     for site in sites:
         position, orientation = poses[int(model.site_bodyid[site])]
-        places.append(position + turned(orientation, np.broadcast_to(model.site_pos[site], position.shape)))
+        places.append(position + turned(orientation, model.site_pos[site]))
     return np.stack(places, axis=1)
 
 
@@ -70,27 +70,30 @@ def _pose(
     model: mujoco.MjModel, body: int, position: np.ndarray, orientation: np.ndarray, qpos: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Position [B, 3] and orientation [B, 4] of a body whose parent has these."""
-    position = position + turned(orientation, np.broadcast_to(model.body_pos[body], position.shape))
-    orientation = product(orientation, np.broadcast_to(model.body_quat[body], orientation.shape))
+    # Offsets and turns of nothing are left out: limits ask for many postures in every control step.
+    position = position + turned(orientation, model.body_pos[body])
+    if model.body_quat[body, 0] != 1.0:
+        orientation = product(orientation, np.broadcast_to(model.body_quat[body], orientation.shape))
     first = int(model.body_jntadr[body])
     for joint in range(first, first + int(model.body_jntnum[body])):
         start = int(model.jnt_qposadr[joint])
         if model.jnt_type[joint] == _FREE:
             return qpos[:, start : start + 3], _unit(qpos[:, start + 3 : start + 7])
-        axis = np.broadcast_to(model.jnt_axis[joint], position.shape)
+        axis = model.jnt_axis[joint]
         if model.jnt_type[joint] == _SLIDE:
             moved = qpos[:, start : start + 1] - model.qpos0[start]
             position = position + turned(orientation, axis * moved)
             continue
         # A hinge or ball turns the body about the joint's anchor, which stays where it is.
-        arm = np.broadcast_to(model.jnt_pos[joint], position.shape)
-        anchor = position + turned(orientation, arm)
+        arm = model.jnt_pos[joint]
+        anchor = position + turned(orientation, arm) if arm.any() else position
         if model.jnt_type[joint] == _BALL:
             turn = _unit(qpos[:, start : start + 4])
         else:
-            turn = from_rotation_vector(axis * (qpos[:, start : start + 1] - model.qpos0[start]))
+            half = 0.5 * (qpos[:, start : start + 1] - model.qpos0[start])
+            turn = np.concatenate([np.cos(half), axis * np.sin(half)], axis=-1)
         orientation = product(orientation, turn)
-        position = anchor - turned(orientation, arm)
+        position = anchor - turned(orientation, arm) if arm.any() else anchor
     return position, orientation
 
 

@@ -261,7 +261,7 @@ def shortened(
         share = np.where(moved_m > reach_m, 0.999 * reach_m / np.maximum(moved_m, 1e-12), 1.0).min(axis=1)
         sent = np.where(share[:, None] < 1.0, still + share[:, None] * (sent - still), sent)
     moved_m = lengths(places(sent) - start)
-    return np.where((moved_m <= reach_m).all(axis=1)[:, None], sent, still)
+    return np.where(np.all(moved_m <= reach_m, axis=1)[:, None], sent, still)
 
 
 def narrowed(limits: MotionLimits, changes: Mapping[str, Any], where: str) -> MotionLimits:

@@ -25,6 +25,7 @@ from rsr.scenarios.commands import command_kinds, rest_command, stated_limits
 from rsr.scenarios.kinematics import site_positions
 from rsr.scenarios.limits import MotionLimits
 
+ROOT = Path(__file__).resolve().parents[2]
 DT_S = 0.02
 BOX = {"box_lower": [0.2, -0.3, 0.0], "box_upper": [0.5, 0.3, 0.2]}
 POST = {"box_lower": [0.25, 0.15, 0.0], "box_upper": [0.35, 0.25, 0.2]}
@@ -115,6 +116,22 @@ def test_a_torque_never_drives_a_joint_on_beyond_its_range_but_may_bring_it_back
         found = SafetyEnvelope(limits).limit(wanted, 0 * joints, 0 * joints, DT_S, {"joint_position": joints})
         np.testing.assert_array_equal(found.sent[:, 0], kept)
         np.testing.assert_array_equal(found.reasons["joint_limit"], np.array(kept) == 0)
+
+
+def test_a_brake_slows_all_joints_alike_though_they_push_each_other():
+    """Were each joint braked for itself, the arm would leave the way that it was on, towards a limit perhaps."""
+    scenario = load_scenario(ROOT / "benchmarks" / "_scara")
+    model, joints, speeds = scenario.base_model, np.array([[0.6, -0.2, -0.1]]), np.array([[0.4, -1.0, 0.05]])
+    held = rest_command(model, joints)
+    channels = {
+        "joint_position": joints,
+        RATE + "joint_position": speeds,
+        PAST: np.tile(held, (1, 1 + scenario.delay_steps)),
+    }
+    data = mujoco.MjData(model)
+    data.qpos[:], data.qvel[:], data.ctrl[:] = joints, speeds, stated_limits(scenario).safe(held, channels)
+    mujoco.mj_forward(model, data)
+    np.testing.assert_allclose(data.qacc / speeds[0], (data.qacc / speeds[0]).mean(), rtol=0.3)
 
 
 def test_what_is_set_moving_by_torque_is_braked_before_a_limit():
