@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -240,7 +241,16 @@ def _write_entry(stage: PipelineStage) -> None:
 
 def _usual_lock() -> str | None:
     """Text of dvc.lock; None where it does not look as DVC writes it: two lines, then each line indented."""
-    text = Path(LOCK).read_bytes().decode() if Path(LOCK).exists() else _BEGIN
+    path = Path.cwd() / LOCK
+    if not path.exists():
+        return _BEGIN
+    found = path.stat()
+    return _if_usual(path, found.st_ino, found.st_mtime_ns, found.st_size)
+
+
+@lru_cache(maxsize=1)  # it is asked for three times a stage, and grows with the chain
+def _if_usual(path: Path, *_version: int) -> str | None:
+    text = path.read_bytes().decode()
     lines, indented = text.count("\n") - 2, text.count("\n  ")
     usual = text.startswith(_BEGIN) and text.endswith("\n") and lines == indented
     return text if usual else None

@@ -121,8 +121,9 @@ def _record(campaign: Campaign, iteration: int, shown: Shown) -> None:
 
 def version(campaign: Campaign, iteration: int) -> None:
     """Commit and tag what the loop wrote in this iteration."""
-    write_curves(campaign.workspace)
-    write_pipeline(campaign.root, campaign.table)  # whose curves are of the figures that metrics have
+    rows = campaign.workspace.rows()
+    write_curves(campaign.workspace, rows)
+    write_pipeline(campaign.root, campaign.table, rows)  # whose curves are of the figures that metrics have
     files = campaign.versioned_files(iteration)
     versions.commit(campaign.root, f"rsr: iteration {iteration}", files, tags_of(campaign.table, iteration))
 

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -144,16 +144,20 @@ def refresh(root: Path, table: StepTable) -> None:
     bookkeeping.ensure_data(root)
 
 
-def write_pipeline(root: Path, table: StepTable) -> None:
-    """Write dvc.yaml, where it differs from what table and chain say."""
+def write_pipeline(root: Path, table: StepTable, rows: Sequence[Mapping[str, Any]] | None = None) -> None:
+    """Write dvc.yaml, where it differs from what table and chain say.
+
+    Args:
+        rows: of the workspace's figures, where they were read already.
+    """
     workspace = Workspace(root)
-    _write_if_different(root / "dvc.yaml", render_pipeline(with_curves(table, workspace.rows()), workspace))
+    curves = with_curves(table, workspace.rows() if rows is None else rows)
+    _write_if_different(root / "dvc.yaml", render_pipeline(curves, workspace))
 
 
-def write_curves(workspace: Workspace) -> None:
+def write_curves(workspace: Workspace, rows: Iterable[Mapping[str, Any]]) -> None:
     """Write the figures of all iterations as DVC plots them: a list of rows of numbers."""
-    rows = flat(workspace.rows())
-    _write_if_different(workspace.curves_path, json.dumps(rows, indent=1, sort_keys=True) + "\n")
+    _write_if_different(workspace.curves_path, json.dumps(flat(rows), indent=1, sort_keys=True) + "\n")
 
 
 def flat(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

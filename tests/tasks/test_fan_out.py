@@ -83,7 +83,7 @@ def test_several_campaigns_side_by_side_are_what_each_is_alone(prefect_server, t
     from rsr_flows.benchmark import benchmark
 
     rows = benchmark(str(tmp_path / "many"), stand_in_seeds=[1, 2], iterations=1, engine="processes", table=TABLE_NAME)
-    assert set(rows) == {"stand_in-1", "stand_in-2"}
+    assert set(rows) == {"stand-in-1", "stand-in-2"}
     for seed in (1, 2):
         alone = tmp_path / f"alone-{seed}"
         run_bare_loop(alone, 1, config=LoopConfig(reality=RealityConfig(seed=seed)))
@@ -160,13 +160,13 @@ def refit_or_die(mark: str, **job) -> np.ndarray:
 
 @pytest.mark.slow
 def test_refits_on_dask_outlive_a_killed_worker(prefect_server, loss, tmp_path):
-    rng, owners, mark = np.random.default_rng(0), np.unique(loss.windows.episode), tmp_path / "killed"
+    rng, indices, mark = np.random.default_rng(0), np.unique(loss.windows.episode), tmp_path / "killed"
     jobs = [
         {
             "parts": parts_of(loss),
             "point": loss.first,
-            "pulled": 0.1 * rng.normal(size=len(loss.first)),
-            "owners": rng.choice(owners, len(owners)),
+            "prior_shift": 0.1 * rng.normal(size=len(loss.first)),
+            "episodes": rng.choice(indices, len(indices)),
             "seed": seed,
         }
         for seed in range(6)
