@@ -138,6 +138,14 @@ def test_columns_are_those_that_the_joints_of_the_scene_ask_for(tmp_path, wall):
     assert column_names(scene_of("free", tmp_path / "free"))[0][6:8] == ["striker_x", "striker_y"]
 
 
+def test_joints_that_are_named_as_columns_are_refused(tmp_path):
+    folder = write_scene("flat", tmp_path)
+    for name in ("scene.xml", "scenario.yaml"):
+        (folder / name).write_text((folder / name).read_text().replace('"rail"', '"x"'))
+    with pytest.raises(ScenarioError, match="joints of the striker named x, as columns of the struck body are"):
+        column_names(ContactScene(load_scenario(folder)))
+
+
 def test_ten_impacts_predict_others_better_than_the_scene_as_drawn(wall, impacts, model):
     judged = impacts.take(slice(10, None))
     weights = np.array([1, 1, wall.shape.gyration_m])

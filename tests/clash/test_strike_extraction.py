@@ -65,6 +65,15 @@ def test_strikes_are_found_again_in_frames(square, strikes, trajectories):
     assert (np.linalg.norm(recorded.rest[:, :2], axis=1) > 0.01).all()
 
 
+@pytest.mark.parametrize("offset_m", [(0.003, 0.0), (-0.005, 0.003)])
+def test_millimetres_between_robot_and_cameras_are_found_and_taken_off(square, strikes, trajectories, offset_m):
+    off = [replace(each, nose=each.nose + np.array(offset_m)) for each in trajectories]
+    found = extract_strikes(square, off)
+    assert found.kept == (0, 1, 2)
+    assert found.recorded.strikes.point_m == pytest.approx(strikes.point_m, abs=0.002)
+    assert found.recorded.strikes.angle_rad == pytest.approx(strikes.angle_rad, abs=0.03)
+
+
 def test_the_nose_may_be_larger(square, strikes):
     """Followed as if it were smaller, an oblique one seems to touch beside the place where it does."""
     filmed = film(square, strikes.take(slice(2, 3)), np.random.default_rng(1), nose_radius_m=0.02)

@@ -49,7 +49,15 @@ def column_names(scene: ContactScene) -> tuple[list[str], list[str], list[str]]:
     one, other = scene.declared.plane
     after = [f"post_v{one}", f"post_v{other}", "post_spin"]
     rest = [f"rest_{one}", f"rest_{other}", "rest_turn"]
-    return [*_planar(scene, ""), *_striker_columns(scene)], after, rest
+    before = [*_planar(scene, ""), *_striker_columns(scene)]
+    if twice := sorted({name for name in before if before.count(name) > 1}):
+        raise ScenarioError(
+            got=f"joints of the striker named {', '.join(twice)}, as columns of the struck body are",
+            expected="other names",
+            where=f"scenario {scene.scenario.name}",
+            next_step="Rename these joints in the MJCF, such as pad_x: a table has a column for each.",
+        )
+    return before, after, rest
 
 
 def _planar(scene: ContactScene, prefix: str) -> list[str]:
