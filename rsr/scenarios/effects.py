@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -244,6 +244,7 @@ class Effects:
         return tuple((_places(effect.dofs, self.dofs), _places(effect.actuators, self.inputs)) for effect in self.each)
 
 
+@cache
 def _columns(indices: tuple[int, ...]) -> slice | list[int]:
     """Some columns of an array; those that lie side by side as a view, which costs a tenth of a copy."""
     first = indices[0]

@@ -8,6 +8,7 @@ prints one JSON line a file: what was done to it, and what came of it; at the en
 from __future__ import annotations
 
 import json
+import os
 import resource
 import shutil
 import signal
@@ -17,6 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
+# Before anything imports pyarrow: its own allocator reserves more than the limit, and every session would be too large.
+os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"
 MEMORY_BYTES = 2 << 30
 SECONDS_A_FILE = 60
 HUGE = (b"\xff" * 8, b"\x00" * 8, (2**40).to_bytes(8, "little"), (2**31 - 1).to_bytes(4, "little"), b"\xff" * 4)

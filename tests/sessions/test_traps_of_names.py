@@ -14,6 +14,7 @@ from rsr.scenarios import load_scenario
 from rsr.scenarios.recorded import target_of
 from rsr.sessions import Channel, read_session
 from rsr.sessions.importers.recording import Samples, Stream
+from rsr.sessions.ingest.mapping import Target
 from rsr.sessions.ingest.naming import matches
 from rsr.sessions.ingest.session import ingest
 from rsr.sessions.ingest.units import unit_in_name
@@ -41,6 +42,25 @@ REAL_TIME_LOG = ["timestamp", *(name for kind in ("actual_q", "actual_qd", "targ
 def test_columns_of_an_arms_real_time_log_are_found(channel, prefix):
     match = found(channel, *REAL_TIME_LOG)
     assert (match.columns, match.sure) == (tuple(logged(prefix)), True)
+
+
+def test_the_file_of_an_arms_own_recorder_is_divided_by_blanks(tmp_path: Path):
+    arm = Target("arm", 0.008, (POSITION, SETPOINT), gap_channel="joint_position")
+    time_s = 0.008 * np.arange(100)
+    angles = 0.3 * np.sin(time_s[:, None] * np.arange(1, 5))
+    names = ["timestamp", *logged("target_q", range(4)), *logged("actual_q", range(4))]
+    rows = np.column_stack([time_s, 2 * angles, angles])
+    file = tmp_path / "run.csv"
+    file.write_text("\n".join([" ".join(names), *(" ".join(f"{number:.9f}" for number in row) for row in rows), ""]))
+    given = {
+        "channels": {
+            "joint_position": {"from": "table", "columns": logged("actual_q", range(4)), "unit": "rad"},
+            "joint_setpoint": {"from": "table", "columns": logged("target_q", range(4)), "unit": "rad"},
+        }
+    }
+    (episode,) = read_session(ingest([file], arm, tmp_path / "out", given=given).folder).episodes
+    np.testing.assert_allclose(episode["joint_position"], angles, atol=1e-8)
+    np.testing.assert_allclose(episode["joint_setpoint"][:-1], 2 * angles[:-1], atol=1e-8)
 
 
 def test_numbered_columns_are_found_and_their_order_is_asked():

@@ -154,7 +154,8 @@ def _csv(path: Path, lost: Counter[str]) -> pyarrow.csv.CSVStreamingReader:
     """Open as text throughout: a column may turn from numbers to words anywhere, and streaming fixes types early."""
     with path.open("rb") as stream:
         names = stream.read(1 << 20).partition(b"\n")[0].decode("utf-8-sig", errors="replace").strip("\r\n")
-    delimiter = max(",;\t", key=names.count)
+    # Blanks divide where nothing else does: so UR's own recorder writes.
+    delimiter = next((each for each in sorted(",;\t", key=names.count, reverse=True) if each in names), " ")
     check_size(path, 0, names.count(delimiter))
     columns = [name.strip().strip('"') for name in names.split(delimiter)]
 
