@@ -1,4 +1,4 @@
-"""Who does work that can be spread (`rsr.spreading`), as the environment says. Without Prefect, unless it is needed.
+"""Who does work that can be spread (`rsr.spreading`), as the environment says; Prefect only where it is needed.
 
 RSR_ENGINE   threads, processes or dask; without it, one job after another in the step's own process
 RSR_WORKERS  how many jobs at once (2)

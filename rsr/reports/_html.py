@@ -1,4 +1,4 @@
-"""Small pieces of HTML, numbers and units as people read them. Text is escaped on its way in, unless it is `Markup`."""
+"""Small pieces of HTML, numbers and units as people read them. Text is escaped, unless it is `Markup` already."""
 
 from __future__ import annotations
 
