@@ -234,13 +234,13 @@ def _inertial(link: Element, centre: np.ndarray, mass: float, inertia: np.ndarra
 
 
 def _origin(element: Element, place: np.ndarray, turn: np.ndarray) -> None:
-    """Roll, pitch and yaw about the parent's axes: turn = Rz(yaw) Ry(pitch) Rx(roll)."""
-    yaw = np.arctan2(turn[1, 0], turn[0, 0])
-    # Whatever the yaw is near pitch = 90 degrees, where it is arbitrary: the rest is what it leaves.
-    cosine, sine = np.cos(yaw), np.sin(yaw)
+    """URDF's rpy, turns about the parent's axes: turn = Rz(about_z) Ry(pitch) Rx(roll)."""
+    about_z = np.arctan2(turn[1, 0], turn[0, 0])
+    # Whatever it is near pitch = 90 degrees, where it is arbitrary: the rest is what it leaves.
+    cosine, sine = np.cos(about_z), np.sin(about_z)
     rest = np.array([[cosine, sine, 0], [-sine, cosine, 0], [0, 0, 1]]) @ turn
     pitch, roll = np.arctan2(-rest[2, 0], rest[0, 0]), np.arctan2(-rest[1, 2], rest[1, 1])
-    ElementTree.SubElement(element, "origin", xyz=_numbers(place), rpy=_numbers((roll, pitch, yaw)))
+    ElementTree.SubElement(element, "origin", xyz=_numbers(place), rpy=_numbers((roll, pitch, about_z)))
 
 
 def _number(value: float) -> str:

@@ -99,6 +99,13 @@ def test_its_stand_in_records_a_session_and_a_policy_can_be_trained(tmp_path, na
     envs.close()
 
 
+def test_a_rover_with_its_task_in_yaml_alone_records_on_its_stand_in():
+    scenario = load_scenario(EXAMPLE.parent / "rover")
+    task = tried_task(scenario)
+    session = StandIn(scenario, 1).collect(Still(task.action.size), CollectionPlan("session-001", 2, seed=3), ignore)
+    check_session(session, scenario.channels)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", ROBOTS)
