@@ -20,7 +20,8 @@ NAMES = ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "wrist_
 SESSION = "data/ur_payload/session-001"
 NAMED = ["--scenario", "ur/scenario.yaml"]
 HIDDEN = {"payload": 1.8, "payload_y": 0.04, "servo_gain": 0.8, "delay": 0.012}
-ROWS = 1500
+RUNS, ROWS = 3, 500
+LOGS = [f"robot_data_{seed}.csv" for seed in range(RUNS)]
 
 
 def arm_xml() -> str:
@@ -43,7 +44,14 @@ def arm(tmp_path, monkeypatch):
     Path("ur/robot").mkdir()
     Path("ur/robot/ur5e.xml").write_text(arm_xml())
     scenario = load_scenario("ur")
-    rng, time_s = np.random.default_rng(0), 0.008 * np.arange(ROWS)
+    for seed in range(RUNS):
+        Path(f"robot_data_{seed}.csv").write_text(log(scenario, seed))
+    return scenario
+
+
+def log(scenario, seed: int) -> str:
+    """A motion of all joints, as UR's recorder writes it."""
+    rng, time_s = np.random.default_rng(seed), 0.008 * np.arange(ROWS)
     rates, phases = rng.uniform(0.5, 3.0, (2, 6))
     sent = np.array([0, -1.2, 1.4, -0.5, -1.5, 0]) + 0.6 * np.sin(rates * time_s[:, None] + phases)
     before = np.repeat(sent[:1], scenario.history_steps, axis=0)
@@ -54,13 +62,13 @@ def arm(tmp_path, monkeypatch):
     measured = rows + rng.normal(0.0, 0.0001, rows.shape)
     head = ["timestamp", *(f"{kind}_{joint}" for kind in ("target_q", "actual_q") for joint in range(6))]
     lines = [" ".join(f"{number:.8f}" for number in row) for row in np.column_stack([time_s, sent, measured])]
-    Path("robot_data.csv").write_text("\n".join([" ".join(head), *lines, ""]))
-    return scenario
+    return "\n".join([" ".join(head), *lines, ""])
 
 
 def test_an_rtde_log_is_ingested_and_the_model_handed_over(arm):
-    assert main(["ingest", "robot_data.csv", *NAMED, "--map", "ur/mapping.yaml", "--simulated"]) == 0
-    (episode,) = read_session(Path(SESSION)).episodes
+    assert main(["ingest", *LOGS, *NAMED, "--map", "ur/mapping.yaml", "--simulated"]) == 0
+    episode, *others = read_session(Path(SESSION)).episodes
+    assert len(others) == RUNS - 1
     assert len(episode) == ROWS
     sag = episode["joint_position"] - episode["joint_setpoint"]
     assert 0.001 < np.abs(sag[:, 1]).max() < 0.2
@@ -73,7 +81,7 @@ def test_an_rtde_log_is_ingested_and_the_model_handed_over(arm):
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_the_payload_is_weighed(arm):
-    assert main(["ingest", "robot_data.csv", *NAMED, "--map", "ur/mapping.yaml", "--simulated"]) == 0
+    assert main(["ingest", *LOGS, *NAMED, "--map", "ur/mapping.yaml", "--simulated"]) == 0
     method = ["--method", "sysid", "--budget", "40"]
     assert main(["calibrate", *NAMED, "--sessions", SESSION, *method, "--out", "calibration"]) == 0
     found = load_calibration(Path("calibration")).estimates
