@@ -86,7 +86,7 @@ def _by_long_windows(
     if not longer.lengths or not promising(few, found.point):
         return None
     second = derive_seed(derive_seed(seed, "search"), "second")
-    checked = checked_end(few, found, search, budget, second, part_of(advance, 0.0, 0.3))
+    checked = checked_end(few, found, search, round(FIRST_SHARE * budget), second, part_of(advance, 0.0, 0.3))
     right = longest_right(loss, checked.point, longer.lengths, longer.cut, seed, part_of(advance, 0.3, 1.0))
     if right is None:
         return None
