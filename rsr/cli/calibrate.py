@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from tyro.conf import arg
 
 from rsr import progress
-from rsr.cli.command import hint, say, show
-from rsr.cli.options import (
+from rsr.cli.command import (
     Count,
     Folder,
     Folders,
@@ -20,7 +19,10 @@ from rsr.cli.options import (
     OptionalFile,
     OptionalFolder,
     Switch,
+    hint,
     read_sessions,
+    say,
+    show,
 )
 from rsr.errors import ConfigError
 from rsr.terminal import titled_table

@@ -11,9 +11,8 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from rsr import progress
-from rsr.cli.command import hint, located, say, show
+from rsr.cli.command import OptionalFile, OptionalFolder, Switch, hint, located, say, show
 from rsr.cli.doctor import loop_at_work
-from rsr.cli.options import OptionalFile, OptionalFolder, Switch
 from rsr.errors import ConfigError
 from rsr.pipelines import CLASH, GNN, TABLE, StepTable, run_step, table_of
 from rsr.reports import chain_table, is_simulated, read_rows, verdict_sentence

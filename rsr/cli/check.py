@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from rich.markup import escape
 from tyro.conf import Positional, arg
 
-from rsr.cli.command import at_least_one, say, show
-from rsr.cli.options import OptionalFile, OptionalName, Switch
+from rsr.cli.command import OptionalFile, OptionalName, Switch, at_least_one, say, show
 
 if TYPE_CHECKING:
     from rsr.reports.session import SessionPage

@@ -10,8 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from tyro.conf import arg
 
 from rsr import progress
-from rsr.cli.command import group, hint, say, show
-from rsr.cli.options import Count, Folder, Name, OptionalCount, OptionalFile, OptionalFolder, OptionalName
+from rsr.cli.command import (
+    Count,
+    Folder,
+    Name,
+    OptionalCount,
+    OptionalFile,
+    OptionalFolder,
+    OptionalName,
+    group,
+    hint,
+    say,
+    show,
+)
 from rsr.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""How functions become commands: collected first and called later, alone or in a group such as `rsr clash`."""
+"""How functions become commands, the options that they share, and what they write."""
 
 from __future__ import annotations
 
@@ -7,14 +7,20 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any, Union
+from typing import TYPE_CHECKING, Annotated, Any, Union
 
 import tyro
 from rich.console import Console, RenderableType
+from tyro.conf import arg
 
 from rsr.errors import ConfigError, RsrError
 from rsr.terminal import show_whole
 from rsr.workspace import Workspace
+
+if TYPE_CHECKING:
+    from rsr.calibration import Calibration
+    from rsr.scenarios import Scenario
+    from rsr.sessions import Session
 
 NOT_IN_ORDER = 1
 """Exit code where the answer is bad news: the robot has changed, or something here must be mended."""
@@ -62,6 +68,46 @@ def at_least_one(sessions: Sequence[Path]) -> None:
             where="command line",
             next_step="Name them, e.g. data/push_cube/session-001.",
         )
+
+
+# Options that several commands take, and what these name: sessions, a calibration.
+
+Name = Annotated[str, arg(metavar="S")]
+Folders = Annotated[tuple[Path, ...], arg(metavar="DIR [DIR ...]")]
+Folder = Annotated[Path, arg(metavar="DIR")]
+OptionalFolder = Annotated[Path | None, arg(metavar="DIR", help_behavior_hint="")]
+OptionalFile = Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="")]
+Count = Annotated[int, arg(metavar="N")]
+OptionalCount = Annotated[int | None, arg(metavar="N", help_behavior_hint="")]
+OptionalName = Annotated[str | None, arg(metavar="S", help_behavior_hint="")]
+Switch = Annotated[bool, arg(help_behavior_hint="")]
+
+
+def read_sessions(scenario: Scenario, folders: Sequence[Path]) -> tuple[Session, ...]:
+    """Read sessions and make sure that the scenario can use them."""
+    from rsr.sessions import check_session, read_session
+
+    at_least_one(folders)
+    sessions = tuple(read_session(folder) for folder in folders)
+    for session in sessions:
+        check_session(session, scenario.channels)
+    return sessions
+
+
+def calibration_of(scenario: Scenario, folder: Path | None) -> Calibration | None:
+    from rsr.calibration import load_calibration
+
+    if folder is None:
+        return None
+    calibration = load_calibration(folder)
+    if calibration.scenario != scenario.name:
+        raise ConfigError(
+            got=f"a calibration of scenario {calibration.scenario}",
+            expected=f"one of scenario {scenario.name}",
+            where=str(folder),
+            next_step="Name the scenario that it was made for.",
+        )
+    return calibration
 
 
 # What commands write: results to stdout, everything else to stderr.

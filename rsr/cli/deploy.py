@@ -8,8 +8,7 @@ from typing import Annotated, Literal
 from tyro.conf import Positional, arg
 
 from rsr import progress
-from rsr.cli.command import say
-from rsr.cli.options import Count, Folder, Name, OptionalCount, OptionalFile, OptionalFolder, OptionalName, Switch
+from rsr.cli.command import Count, Folder, Name, OptionalCount, OptionalFile, OptionalFolder, OptionalName, Switch, say
 from rsr.config import RetrainConfig, StartConfig
 from rsr.errors import ConfigError
 

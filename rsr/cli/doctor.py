@@ -21,8 +21,7 @@ import psutil
 from rich.markup import escape
 from rich.table import Table
 
-from rsr.cli.command import NOT_IN_ORDER, located, show
-from rsr.cli.options import OptionalFolder, Switch
+from rsr.cli.command import NOT_IN_ORDER, OptionalFolder, Switch, located, show
 from rsr.errors import WorkspaceError
 from rsr.pipelines.receipt import installed_version
 

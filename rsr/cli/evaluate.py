@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import arg
 
-from rsr.cli.command import show
-from rsr.cli.options import Folders, Name, OptionalFile, OptionalFolder, Switch, calibration_of, read_sessions
+from rsr.cli.command import Folders, Name, OptionalFile, OptionalFolder, Switch, calibration_of, read_sessions, show
 from rsr.errors import ConfigError
 from rsr.terminal import titled_table
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from tyro.conf import Positional, arg
 
 from rsr import progress
-from rsr.cli.command import ask, hint, say
-from rsr.cli.options import Count, Folder, Name, OptionalFile, OptionalFolder, Switch
+from rsr.cli.command import Count, Folder, Name, OptionalFile, OptionalFolder, Switch, ask, hint, say
 from rsr.errors import ConfigError, Refused
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from rsr.cli.command import NOT_IN_ORDER, located, say
-from rsr.cli.options import OptionalFile, OptionalFolder
+from rsr.cli.command import NOT_IN_ORDER, OptionalFile, OptionalFolder, located, say
 from rsr.files import write_json
 
 

@@ -7,8 +7,18 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 
 from rsr import progress
-from rsr.cli.command import say, show
-from rsr.cli.options import Count, Folder, Folders, Name, OptionalFile, OptionalFolder, calibration_of, read_sessions
+from rsr.cli.command import (
+    Count,
+    Folder,
+    Folders,
+    Name,
+    OptionalFile,
+    OptionalFolder,
+    calibration_of,
+    read_sessions,
+    say,
+    show,
+)
 from rsr.terminal import titled_table
 
 if TYPE_CHECKING:

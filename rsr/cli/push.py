@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from tyro.conf import arg
 
 from rsr import progress
-from rsr.cli.command import say, show
-from rsr.cli.options import Count, Folder, Name, OptionalFile
+from rsr.cli.command import Count, Folder, Name, OptionalFile, say, show
 from rsr.terminal import titled_table
 
 if TYPE_CHECKING:
