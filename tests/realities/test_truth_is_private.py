@@ -46,7 +46,7 @@ def test_the_room_does_not_hand_the_truth_on():
 
 
 def test_a_session_says_nothing_of_it():
-    from rsr.progress import ignore
+    from rsr.common.progress import ignore
     from rsr.realities import CollectionPlan, StandIn
     from rsr.realities._truth import draw_truth
     from tests.push_samples import ScriptedPusher, push_cube
