@@ -18,9 +18,8 @@ from real_recordings import shared
 
 from rsr.api.arrays import session_from_arrays
 from rsr.calibration import calibrator, start_prior
+from rsr.common import generator, ignore
 from rsr.config import TuneConfig
-from rsr.progress import ignore
-from rsr.randomness import generator
 from rsr.scenarios import Scenario, load_scenario
 
 ROBOT = "../robots/trossen_wx250s"

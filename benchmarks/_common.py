@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from rsr.files import read_json, write_json
+from rsr.common import read_json, write_json
 
 Figure = float | int | bool | str
 Measure = Callable[..., Mapping[str, Figure]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 
-from rsr.randomness import generator
+from rsr.common import generator
 
 JOB_S = 0.5
 WORKERS = 2

@@ -19,7 +19,7 @@ from _served import Served, await_
 from small_steps import SMALL, SMALL_TABLE
 from toy.bare import find_faults, fingerprint
 
-from rsr.pipelines.verification import verify
+from rsr.pipelines import verify
 from rsr.workspace import Workspace
 from rsr_tasks import loop
 from rsr_tasks.campaign import opened

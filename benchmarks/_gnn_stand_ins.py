@@ -13,23 +13,24 @@ from baselines.gnn_augmentation import augment
 from baselines.gnn_fignet import new_fignet
 
 from rsr.calibration import Calibration, Effort, calibrator, load_calibration, save_calibration, start_prior
+from rsr.common import Advance, bar, part_of, read_json, write_json
 from rsr.config import TuneConfig
-from rsr.files import read_json, write_json
-from rsr.learned.gnn.calibration import (
+from rsr.learned.gnn import (
     RECORD,
+    ContactNetwork,
     GnnSettings,
     HeldOutTrajectories,
     LearningProblem,
     fit_gnn,
+    freed_of_noise,
+    judged_trajectories,
     keep_better,
     load_gnn,
     of_one_length,
+    train_network,
 )
-from rsr.learned.gnn.contact_network import ContactNetwork
-from rsr.learned.gnn.recordings import freed_of_noise, judged_trajectories
-from rsr.learned.gnn.training import train_network
-from rsr.progress import Advance, bar, part_of
-from rsr.realities.cubes import JUDGING_SEEDS, TEST, TRAINING, TUNING_SEEDS, CubesStandIn
+from rsr.realities import TEST, TRAINING, CubesStandIn
+from rsr.realities.cubes import JUDGING_SEEDS, TUNING_SEEDS
 from rsr.scenarios import load_scenario
 from rsr.simulators import evaluate_recording, unseen_episodes
 

@@ -9,14 +9,11 @@ from pathlib import Path
 from _common import Figure
 
 from rsr.calibration import Calibration, calibrator, load_calibration, save_calibration, start_prior
+from rsr.common import bar, ignore, read_json
 from rsr.config import TuneConfig
-from rsr.files import read_json
-from rsr.learned.gnn.calibration import RECORD, GnnSettings, LearningProblem, fit_gnn
-from rsr.learned.gnn.recordings import freed_of_noise
-from rsr.progress import bar, ignore
+from rsr.learned.gnn import RECORD, GnnSettings, LearningProblem, fit_gnn, freed_of_noise
 from rsr.scenarios import Scenario, load_scenario
-from rsr.sessions import Session
-from rsr.sessions.importers import read_contactnets
+from rsr.sessions import Session, read_contactnets
 
 FITTED = 30
 _FILE = "contactnets_cube_tosses.parquet"

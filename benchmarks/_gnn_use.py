@@ -14,11 +14,9 @@ from baselines.gnn_policy import Tasks, distances, learn_by_gradients, learn_fro
 from baselines.gnn_scenes import contact_of, cube_world, pair_task, rollout_in_mujoco
 from torch import Tensor
 
-from rsr.learned.gnn.contact_network import ContactNetwork, rollout
-from rsr.learned.gnn.pushes import PushTask, Rollout, carry_out, optimise_push, pushed, sample_starts
+from rsr.common import bar, generator
+from rsr.learned.gnn import ContactNetwork, PushTask, Rollout, carry_out, optimise_push, pushed, rollout, sample_starts
 from rsr.learned.gnn.trajectories import FRAME_S
-from rsr.progress import bar
-from rsr.randomness import generator
 from rsr.scenarios.built_in.two_cubes import SIDE_M
 from rsr.simulators import MujocoSimulator
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rsr.calibration.problem.windows import cut
-from rsr.planning.fisher import STEP, information_by_window
+from rsr.calibration import cut
+from rsr.planning import STEP, information_by_window
 from rsr.scenarios import Scenario
 from rsr.sessions import Session
 from rsr.simulators import MujocoSimulator

@@ -11,11 +11,18 @@ import numpy as np
 from _common import Figure, kept
 from calibration import Pusher
 
-from rsr.calibration import Calibration, Effort, calibrator, next_prior, start_calibration, start_prior
-from rsr.calibration.storage import load_calibration, save_calibration
+from rsr.calibration import (
+    Calibration,
+    Effort,
+    calibrator,
+    load_calibration,
+    next_prior,
+    save_calibration,
+    start_calibration,
+    start_prior,
+)
+from rsr.common import derive_seed, ignore
 from rsr.config import TuneConfig
-from rsr.progress import ignore
-from rsr.randomness import derive_seed
 from rsr.realities import CollectionPlan, StandIn
 from rsr.realities._truth import draw_truth
 from rsr.scenarios import Scenario, load_scenario

@@ -18,11 +18,8 @@ from _strike_kinds import column, interval
 from baselines.strikes.mujoco import cmaes_scene
 from strike_worlds.contacts import KINDS, ContactStandIn, write_scene
 
-from rsr.learned.clash.scene import ContactScene
-from rsr.learned.clash.scene_adaptation import adapt_scene
-from rsr.learned.clash.scene_impacts import simulate
-from rsr.learned.clash.scene_tables import SceneStrikes, read_scene_strikes
-from rsr.progress import Advance
+from rsr.common import Advance
+from rsr.learned.clash import ContactScene, SceneStrikes, adapt_scene, read_scene_strikes, simulate
 from rsr.scenarios import load_scenario
 
 FITTED, JUDGED_IMPACTS = 10, 60

@@ -16,14 +16,12 @@ from baselines.strikes.mujoco import grid_search, mujoco_base
 from strike_worlds.disturbed import with_errors, with_glitches
 from strike_worlds.stand_ins import DEVELOPMENT, JUDGED, KINDS, UnseenStandIn
 
-from rsr.learned.clash import Adapted, StruckBlock, Surrogate, adapt, relative_errors
-from rsr.learned.clash.frame import TOLERANCE
-from rsr.learned.clash.prediction import BaseModel, blend
-from rsr.progress import Advance
-from rsr.randomness import generator
-from rsr.realities.strikes import JUDGING_SEEDS, TUNING_SEEDS, StrikeStandIn
+from rsr.common import Advance, generator
+from rsr.learned.clash import TOLERANCE, Adapted, BaseModel, StruckBlock, Surrogate, adapt, blend, relative_errors
+from rsr.realities import StrikeStandIn
+from rsr.realities.strikes import JUDGING_SEEDS, TUNING_SEEDS
 from rsr.scenarios.built_in.strike import RecordedStrikes, Shape
-from rsr.simulators.strikes import Collider
+from rsr.simulators import Collider
 
 FITTED, JUDGED_STRIKES = 10, 100
 FAMILIES = ("rigid", "compliant")

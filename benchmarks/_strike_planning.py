@@ -12,13 +12,12 @@ import numpy as np
 from _common import Figure, best_seconds_in_turn
 from baselines.strikes.mujoco import PlainRollout, grid_search
 
-from rsr.learned.clash import StruckBlock, Surrogate, adapt, fit_sliding
-from rsr.learned.clash.planning import HybridStrikes, Rollouts, plan
-from rsr.randomness import generator
-from rsr.realities.strikes import TUNING_SEEDS, StrikeStandIn
-from rsr.rotations import wrapped
+from rsr.common import generator, wrapped
+from rsr.learned.clash import HybridStrikes, Rollouts, StruckBlock, Surrogate, adapt, fit_sliding, plan
+from rsr.realities import StrikeStandIn
+from rsr.realities.strikes import TUNING_SEEDS
 from rsr.scenarios.built_in.strike import RecordedStrikes, Shape, Strikes, sample_strikes
-from rsr.simulators.strikes import Collider, FastRollout, Slide
+from rsr.simulators import Collider, FastRollout, Slide
 
 FITTED, POPULATION, REPEATS = 10, 60, 5
 

@@ -13,15 +13,12 @@ from _common import Figure
 from _strike_planning import mujocos_friction, simulators
 from baselines.strikes.mujoco import ExpertRollout
 
-from rsr.learned.clash import StruckBlock, Surrogate, adapt
-from rsr.learned.clash.simulator import HybridSimulator
-from rsr.randomness import generator
-from rsr.realities.strikes import StrikeStandIn
-from rsr.rotations import rotated, yaw_of
+from rsr.common import generator, rotated, yaw_of
+from rsr.learned.clash import HybridSimulator, StruckBlock, Surrogate, adapt
+from rsr.realities import StrikeStandIn
 from rsr.scenarios import load_scenario
 from rsr.scenarios.built_in.strike import PARAMETERS, Definition, RecordedStrikes, Shape, sample_strikes
-from rsr.simulators import MujocoSimulator
-from rsr.simulators.strikes import SettledHeights
+from rsr.simulators import MujocoSimulator, SettledHeights
 
 SCENARIO_OF = {"semi_cylinder": "strike", "square": "strike_square", "triangle": "strike_triangle"}
 FITTED, WINDOWS, STEPS, FAR_M = 10, 60, 300, 0.02

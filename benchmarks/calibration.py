@@ -23,15 +23,24 @@ from pathlib import Path
 import numpy as np
 from _common import Figure, best_seconds_in_turn, run
 
-from rsr.calibration import Effort, start_prior
-from rsr.calibration.problem.loss import Loss
-from rsr.calibration.problem.sensitivity import choose_jacobian, mjx_simulator
-from rsr.calibration.problem.windows import MOVED_NOISES, Windows, choose, cut, motion
-from rsr.calibration.search.descent import Search, SearchResult
-from rsr.calibration.search.evolution import search_cmaes
-from rsr.calibration.search.mjx import search_mjx
-from rsr.calibration.search.sysid import search_sysid
-from rsr.progress import ignore
+from rsr.calibration import (
+    MOVED_NOISES,
+    Effort,
+    Loss,
+    Search,
+    SearchResult,
+    Windows,
+    choose,
+    choose_jacobian,
+    cut,
+    mjx_simulator,
+    motion,
+    search_cmaes,
+    search_mjx,
+    search_sysid,
+    start_prior,
+)
+from rsr.common import ignore
 from rsr.realities import CollectionPlan, StandIn
 from rsr.scenarios import Scenario, load_scenario
 from rsr.scenarios.built_in.pushing import tool_plane

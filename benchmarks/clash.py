@@ -76,8 +76,12 @@ from baselines.strikes.paper import (
     save_paper_surrogate,
 )
 
-from rsr.files import sha256
+from rsr.common import bar, sha256
 from rsr.learned.clash import (
+    CURVE,
+    STEPS,
+    TOLERANCE,
+    Blended,
     StruckBlock,
     Surrogate,
     adapt,
@@ -89,12 +93,8 @@ from rsr.learned.clash import (
     relative_errors,
     save_surrogate,
 )
-from rsr.learned.clash.comparison import CURVE
-from rsr.learned.clash.frame import TOLERANCE
-from rsr.learned.clash.prediction import Blended
-from rsr.learned.clash.surrogate import STEPS
-from rsr.progress import bar
-from rsr.realities.strikes import JUDGING_SEEDS, TUNING_SEEDS, StrikeStandIn
+from rsr.realities import StrikeStandIn
+from rsr.realities.strikes import JUDGING_SEEDS, TUNING_SEEDS
 from rsr.scenarios.built_in.strike import SHAPES, RecordedStrikes, Shape, load_shape
 
 FITTED, RESERVED, JUDGED = 10, 50, 100

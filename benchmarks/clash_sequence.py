@@ -32,16 +32,27 @@ import numpy as np
 from _common import Figure, kept, run
 from baselines.strikes.mujoco import grid_search
 
-from rsr.learned.clash import StruckBlock, Surrogate, adapt, distil, generate_pairs, load_pairs
-from rsr.learned.clash.planning import HybridStrikes, Rollouts
-from rsr.learned.clash.push_training import PushSettings, TrainedPush, train_push
-from rsr.learned.clash.pushing import push_routes
-from rsr.learned.clash.segment import ROUTES, SegmentTask
-from rsr.progress import bar
-from rsr.randomness import generator
-from rsr.realities.strikes import JUDGING_SEEDS, TUNING_SEEDS, StrikeStandIn
+from rsr.common import bar, generator
+from rsr.learned.clash import (
+    ROUTES,
+    HybridStrikes,
+    PushSettings,
+    Rollouts,
+    SegmentTask,
+    StruckBlock,
+    Surrogate,
+    TrainedPush,
+    adapt,
+    distil,
+    generate_pairs,
+    load_pairs,
+    push_routes,
+    train_push,
+)
+from rsr.realities import StrikeStandIn
+from rsr.realities.strikes import JUDGING_SEEDS, TUNING_SEEDS
 from rsr.scenarios.built_in.strike import Shape, Strikes, load_shape
-from rsr.simulators.strikes import Collider, FastRollout
+from rsr.simulators import Collider, FastRollout
 
 FITTED = 10
 RULES: dict[str, dict[str, float]] = {"paper": {}, "narrow": {"half_width_m": 0.025, "reached_m": 0.025}}

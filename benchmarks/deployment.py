@@ -20,17 +20,9 @@ from pathlib import Path
 import numpy as np
 from _common import Figure, median_seconds, run
 
-from rsr.policies import Policy
-from rsr.policies.export import export_policy
-from rsr.policies.policy import OnnxPolicy
-from rsr.policies.training import settings_from_scratch, train
-from rsr.progress import bar, ignore
-from rsr.realities import CollectionPlan, StandIn
-from rsr.realities.reality import SimulatedClock
-from rsr.realities.robot import RobotReality
-from rsr.realities.robot_file import load_robot_file
-from rsr.realities.stand_in import StandInRobot
-from rsr.realities.wiring import Wiring
+from rsr.common import bar, ignore
+from rsr.policies import OnnxPolicy, Policy, export_policy, settings_from_scratch, train
+from rsr.realities import CollectionPlan, RobotReality, SimulatedClock, StandIn, StandInRobot, Wiring, load_robot_file
 from rsr.scenarios import load_scenario, task_of
 from rsr.sessions import Session
 

@@ -17,11 +17,11 @@ import numpy as np
 from _common import Figure, best_seconds_in_turn, run
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from rsr.environments.gymnasium import TaskEnv
-from rsr.environments.novelty import bonus_of, feature_noise
-from rsr.environments.vector import Bonus, TaskVecEnv
+from rsr.environments import TaskEnv, TaskVecEnv, bonus_of, feature_noise
+from rsr.environments.vector import Bonus
 from rsr.infogap import InfoGapReward, RewardSettings, fit_infogap, transitions
-from rsr.policies.training import PPOSettings, train
+from rsr.policies import train
+from rsr.policies.training import PPOSettings
 from rsr.scenarios import Scenario, load_scenario
 
 COPIES = 64

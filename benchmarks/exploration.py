@@ -40,12 +40,9 @@ from matplotlib.axes import Axes
 from scipy import stats
 
 from rsr.calibration import load_calibration
+from rsr.common import derive_seed, ignore, read_arrays, read_json, write_bytes
 from rsr.config import LoopConfig, dump_config, parse_config
-from rsr.files import read_arrays, read_json, write_bytes
-from rsr.policies import Policy
-from rsr.policies.rollouts import recorded
-from rsr.progress import ignore
-from rsr.randomness import derive_seed
+from rsr.policies import Policy, recorded
 from rsr.realities import CollectionPlan, StandIn
 from rsr.realities._truth import draw_truth
 from rsr.reports._drawing import render

@@ -141,10 +141,8 @@ def time_type() -> dict:
 
 
 def ingest(bag: Path, folder: Path) -> dict[str, float]:
-    from rsr.sessions import Channel
-    from rsr.sessions.ingest.mapping import Target
-    from rsr.sessions.ingest.session import ingest as run_ingest
-    from rsr.sessions.storage import read_session
+    from rsr.sessions import Channel, Target, read_session
+    from rsr.sessions.ingest import ingest as run_ingest
 
     joints = tuple(f"joint{number}" for number in range(1, JOINTS + 1))
     channels = tuple(Channel(f"arm{index:02d}_position", joints, "rad", "joint") for index in range(TOPICS))

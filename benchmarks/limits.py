@@ -33,17 +33,23 @@ import torch
 from _common import Figure, run
 from _two_joint_arm import two_joint_arm
 
-from rsr.environments.vector import TaskVecEnv
-from rsr.policies import Policy
-from rsr.policies.ppo import PPOSettings
-from rsr.policies.training import make_learner
-from rsr.progress import ignore
+from rsr.common import ignore
+from rsr.environments import TaskVecEnv
+from rsr.policies import Policy, PPOSettings, make_learner
 from rsr.realities import CollectionPlan, StandIn
-from rsr.scenarios import Channels, Scenario, Starts, Task, load_scenario, task_of
-from rsr.scenarios.built_in.pushing import kinematics
-from rsr.scenarios.built_in.pushing.arm import CENTRE_M
-from rsr.scenarios.commands import limits_of
-from rsr.scenarios.limits import Cut, MotionLimits, SiteLimit
+from rsr.scenarios import (
+    Channels,
+    Cut,
+    MotionLimits,
+    Scenario,
+    SiteLimit,
+    Starts,
+    Task,
+    limits_of,
+    load_scenario,
+    task_of,
+)
+from rsr.scenarios.built_in.pushing import CENTRE_M, kinematics
 from rsr.sessions import Session
 
 TIP_SPEED_LIMIT_M_S = 0.60

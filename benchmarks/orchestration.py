@@ -21,7 +21,7 @@ from pathlib import Path
 
 from _common import Figure, run
 
-from rsr.files import read_json
+from rsr.common import read_json
 
 _PROJECT = Path(__file__).resolve().parents[1]
 _ITERATIONS = 3
@@ -32,8 +32,8 @@ _BARE = """
 import sys
 from pathlib import Path
 from rsr.config import LoopConfig, dump_config
-from rsr.files import write_json
-from rsr.progress import ignore
+from rsr.common.files import write_json
+from rsr.common.progress import ignore
 from rsr.pipelines import run_step
 from rsr.workspace import Workspace
 from rsr_tasks.campaign import load_table

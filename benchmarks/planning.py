@@ -22,10 +22,9 @@ import numpy as np
 from _common import Figure, run
 
 from rsr.calibration import Calibration, calibrator, start_prior
+from rsr.common import derive_seed, generator, ignore
 from rsr.config import TuneConfig
 from rsr.planning import Candidate, make_candidates, make_plan
-from rsr.progress import ignore
-from rsr.randomness import derive_seed, generator
 from rsr.scenarios import Scenario, load_scenario
 from rsr.sessions import Card, Episode, Session
 from rsr.simulators import MujocoSimulator

@@ -27,10 +27,8 @@ from baselines.scripted_pusher import ScriptedPusher
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Picture
 
-from rsr.policies import Policy, rollouts
-from rsr.policies.training import settings_from_scratch, train
-from rsr.progress import bar
-from rsr.randomness import generator
+from rsr.common import bar, generator
+from rsr.policies import Policy, rollouts, settings_from_scratch, train
 from rsr.scenarios import Scenario, load_scenario, task_of
 
 STARTS = 256

@@ -19,15 +19,11 @@ from pathlib import Path
 import numpy as np
 from _common import Figure, run
 
-from rsr.calibration import calibrator, start_prior
-from rsr.calibration.problem.held_out import split
+from rsr.calibration import calibrator, split, start_prior
+from rsr.common import generator, ignore
 from rsr.config import TuneConfig
-from rsr.progress import ignore
-from rsr.randomness import generator
-from rsr.scenarios import Scenario, load_scenario
-from rsr.scenarios.structure import structured
-from rsr.sessions import Session
-from rsr.sessions.importers import read_contactnets, read_double_pendulum
+from rsr.scenarios import Scenario, load_scenario, structured
+from rsr.sessions import Session, read_contactnets, read_double_pendulum
 from rsr.simulators import evaluate_recording
 
 SEEDS = (0, 1, 2)

@@ -21,10 +21,9 @@ import numpy as np
 from _common import Figure, run
 
 from rsr.calibration import Calibration, Effort, Prior, calibrator
+from rsr.common import generator, ignore
 from rsr.config import TuneConfig
 from rsr.environments import World
-from rsr.progress import ignore
-from rsr.randomness import generator
 from rsr.scenarios import Scenario, load_scenario, task_of
 from rsr.scenarios.built_in.pushing import tool_plane
 from rsr.sessions import Card, Episode, Session

@@ -30,7 +30,7 @@ from pathlib import Path
 from _common import Figure, run
 from environments import stepping_seconds
 
-from rsr.files import read_json, write_json
+from rsr.common import read_json, write_json
 from rsr.reports import read_rows
 from rsr.workspace import Workspace
 

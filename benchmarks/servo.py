@@ -39,9 +39,8 @@ from _common import Figure, run
 from _effect_recovery import recovered
 
 from rsr.calibration import Division, Effort, calibrator, start_prior
+from rsr.common import ignore, write_text
 from rsr.config import TuneConfig
-from rsr.files import write_text
-from rsr.progress import ignore
 from rsr.scenarios import Scenario, load_scenario
 from rsr.sessions import Episode, Session, read_session
 from rsr.simulators import MujocoSimulator

@@ -70,16 +70,12 @@ from calibration import methods
 from real_recordings import SEEDS, SPLITS, pendulum_figures, shared, toss_figures
 from rich.console import Console
 
-from rsr.calibration import Effort, calibrator, start_prior
-from rsr.calibration.problem.held_out import split
+from rsr.calibration import Effort, calibrator, split, start_prior
+from rsr.common import generator, ignore
 from rsr.config import TuneConfig
-from rsr.progress import ignore
-from rsr.randomness import generator
-from rsr.scenarios import Scenario, load_scenario
-from rsr.scenarios.recorded import target_of
-from rsr.sessions import Session, read_session
-from rsr.sessions.ingest.mapping import read_lines
-from rsr.sessions.ingest.session import ingest
+from rsr.scenarios import Scenario, load_scenario, target_of
+from rsr.sessions import Session, read_lines, read_session
+from rsr.sessions.ingest import ingest
 from rsr.simulators import evaluate_recording
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "elbow"

@@ -20,14 +20,23 @@ from _common import Figure, run
 from clash_sequence import distilled
 from torch import Tensor
 
-from rsr.learned.clash import Surrogate, fit_sliding
-from rsr.learned.clash.adaptation import identify
-from rsr.learned.clash.frame import MIRROR, to_contact
-from rsr.learned.clash.law import fit_law
-from rsr.learned.clash.prediction import BaseModel, surrogate_base
-from rsr.learned.clash.residual import PRIOR, ObservedStrikes, ResidualPrior, observe
-from rsr.progress import bar
-from rsr.realities.strikes import TUNING_SEEDS, StrikeStandIn
+from rsr.common import bar
+from rsr.learned.clash import (
+    MIRROR,
+    PRIOR,
+    BaseModel,
+    ObservedStrikes,
+    ResidualPrior,
+    Surrogate,
+    fit_law,
+    fit_sliding,
+    identify,
+    observe,
+    surrogate_base,
+    to_contact,
+)
+from rsr.realities import StrikeStandIn
+from rsr.realities.strikes import TUNING_SEEDS
 from rsr.scenarios.built_in.strike import SHAPES, RecordedStrikes, Shape, load_shape
 
 FITTED, DRAWS, OTHERS = 10, 3, 16

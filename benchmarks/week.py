@@ -30,12 +30,10 @@ from _served import Served, await_, served
 from small_steps import SMALL, SMALL_TABLE
 
 from rsr.cli import main as rsr
+from rsr.common import ignore, read_json
 from rsr.config import LoopConfig, RealityConfig
-from rsr.files import read_json
-from rsr.pipelines.lab.arrivals import QUIET_S
-from rsr.progress import ignore
-from rsr.realities import CollectionPlan, StandIn
-from rsr.realities.inbox import last_change_s
+from rsr.pipelines import QUIET_S
+from rsr.realities import CollectionPlan, StandIn, last_change_s
 from rsr.scenarios import load_scenario
 from rsr.scenarios.built_in.pushing import tool_plane
 from rsr.sessions import write_session

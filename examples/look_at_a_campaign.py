@@ -10,9 +10,7 @@ import sys
 from pathlib import Path
 
 import rsr
-from rsr.reports import chain_table
-from rsr.reports.loop_picture import save_loop_figure
-from rsr.reports.page import render_report
+from rsr.reports import chain_table, render_report, save_loop_figure
 
 workspace = rsr.Workspace.at(Path(sys.argv[1] if len(sys.argv) > 1 else "demo"))
 scenario = rsr.load_scenario(workspace.settings().scenario)

@@ -13,12 +13,9 @@ from rich.console import Console, RenderableType
 from rich.markup import escape
 
 from rsr.cli.command import version_line
+from rsr.common import ConfigError, load, show_whole, tolerate_ascii
 from rsr.config import LoopConfig
-from rsr.errors import ConfigError
-from rsr.reports import chain_table, is_simulated, read_rows, verdict_sentence
-from rsr.reports.chain import tuning_table
-from rsr.spreading import load
-from rsr.terminal import show_whole, tolerate_ascii
+from rsr.reports import chain_table, is_simulated, read_rows, tuning_table, verdict_sentence
 from rsr.workspace import SCENARIO_DIR, Workspace
 from rsr_flows._embedded_server import ServerLost, understood, with_server
 from rsr_flows._supervisor import give_up

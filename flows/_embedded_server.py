@@ -14,8 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rsr.errors import RsrError
-from rsr.files import cannot_write
+from rsr.common import RsrError, cannot_write
 from rsr_flows._password import made_password
 from rsr_flows._supervisor import give_up
 from rsr_tasks.bookkeeping import CANNOT_WRITE

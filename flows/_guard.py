@@ -20,7 +20,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from rsr.errors import ConfigError
+from rsr.common import ConfigError
 from rsr_tasks.environment import person_id
 
 _JSON = "application/json"

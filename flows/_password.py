@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from rsr.errors import ConfigError
+from rsr.common import ConfigError
 
 FILE = "password"
 """Name of the file in PREFECT_HOME."""

@@ -89,7 +89,7 @@ def _ask(_: int, frame: FrameType | None) -> None:
     """Have the child run through its `finally` blocks, without a word: the parent has the last one."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Nothing is imported here: the signal may have come in the middle of an import.
-    terminal = getattr(sys.modules.get("rsr.progress"), "terminal", None)
+    terminal = getattr(sys.modules.get("rsr.common.progress"), "terminal", None)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for number in (1, 2, *([terminal.fileno()] if terminal else [])):
         os.dup2(nowhere, number)

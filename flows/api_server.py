@@ -11,7 +11,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from rsr.errors import ConfigError
+from rsr.common import ConfigError
 from rsr_flows._password import client_settings, password, people, server_settings
 from rsr_tasks import environment
 

@@ -12,9 +12,8 @@ from typing import Annotated, Any, get_args
 
 from tyro.conf import Positional, arg
 
-from rsr import progress
 from rsr.cli.command import ask, hint, say
-from rsr.errors import ConfigError
+from rsr.common import ConfigError, progress
 from rsr_tasks.begin import KINDS, Pipeline, Reality, begin, loop_command, next_steps, settings_for, written_before
 
 _FIRST: dict[Pipeline, str] = {"loop": "push_cube", "clash": "strike", "gnn": "two_cubes"}

@@ -32,7 +32,7 @@ from prefect.exceptions import ObjectNotFound
 from prefect.types import SecretDict
 from pydantic import ValidationError
 
-from rsr.errors import ConfigError
+from rsr.common import ConfigError
 from rsr_flows._command import exit_code
 from rsr_flows._mail import LabMail
 from rsr_flows._password import check_private

@@ -29,7 +29,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from rsr.cli.command import version_line
-from rsr.errors import ConfigError
+from rsr.common import ConfigError
 from rsr_flows import api_server
 from rsr_flows._password import FILE as PASSWORD_FILE
 from rsr_tasks.watcher import LOOP_VARIABLE, end_marked, mark_of, marked, watched

@@ -17,8 +17,8 @@ from rsr.api.arrays import session_from_arrays as session_from_arrays
 from rsr.api.calls import calibrate as calibrate, train as train
 from rsr.api.evaluating import HorizonErrors as HorizonErrors, evaluate as evaluate
 from rsr.api.fit import Fit as Fit
-from rsr.calibration.hand_over import SavedModel as SavedModel
-from rsr.errors import RsrError as RsrError
+from rsr.calibration.model_export import SavedModel as SavedModel
+from rsr.common.errors import RsrError as RsrError
 from rsr.policies import Policy as Policy
 from rsr.scenarios import Scenario as Scenario, built_in_scenarios as built_in_scenarios, load_scenario as load_scenario
 from rsr.scenarios.declared_channels import (

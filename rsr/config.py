@@ -9,9 +9,7 @@ from typing import Any, Literal, TypeVar, get_args
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from rsr.errors import ConfigError
-from rsr.files import write_text
-from rsr.outside import advice, new_key, new_value, read_yaml, short
+from rsr.common import ConfigError, advice, new_key, new_value, read_yaml, short, write_text
 
 S = TypeVar("S")
 

@@ -9,9 +9,8 @@ from typing import Any
 
 import yaml
 
+from rsr.common import ConfigError, WorkspaceError, read_json, write_json
 from rsr.config import LoopConfig, dump_config, load_config
-from rsr.errors import ConfigError, WorkspaceError
-from rsr.files import read_json, write_json
 
 CHAIN_FILE = "iterations.json"
 SCENARIO_DIR = "scenario"

@@ -16,10 +16,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from rsr.errors import WorkspaceError
-from rsr.files import cannot_write, sha256, sync_folder
-from rsr.pipelines.verification import verify
-from rsr.progress import Advance, ignore
+from rsr.common import Advance, WorkspaceError, cannot_write, ignore, sha256, sync_folder
+from rsr.pipelines import verify
 from rsr.workspace import SCENARIO_DIR, Workspace
 from rsr_tasks import versions
 from rsr_tasks.campaign import TABLES, opened, pipeline_of

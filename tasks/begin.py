@@ -6,8 +6,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
+from rsr.common import WorkspaceError
 from rsr.config import LoopConfig, RealityConfig, load_config, parse_config
-from rsr.errors import WorkspaceError
 from rsr.workspace import SCENARIO_DIR, Workspace
 from rsr_tasks.campaign import TABLES, Pipeline, merged, opened, pipeline_of, settings_of
 from rsr_tasks.own_scenario import MENAGERIE, draft_into, is_path, yaml_of
@@ -82,7 +82,7 @@ def check_usable(config: LoopConfig, folder: Path) -> None:
     Raises:
         ConfigError, ScenarioError: it would.
     """
-    from rsr.pipelines.loop.collect import check_beginning
+    from rsr.pipelines import check_beginning
 
     with TemporaryDirectory() as apart:
         drafted = draft_into(Path(apart), config.scenario) if config.scenario.startswith(MENAGERIE) else None

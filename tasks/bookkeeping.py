@@ -10,8 +10,7 @@ from contextlib import chdir, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from rsr.errors import WorkspaceError
-from rsr.files import cannot_write, write_json
+from rsr.common import WorkspaceError, cannot_write, write_json
 from rsr_tasks import dvc_private
 from rsr_tasks.dvc_private import LOCK
 

@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from rsr.common import ConfigError, SessionError, WorkspaceError, load, write_text
 from rsr.config import LoopConfig, parse_config
-from rsr.errors import ConfigError, SessionError, WorkspaceError
-from rsr.files import write_text
 from rsr.pipelines import LAUNCHER_FILE, StepTable, check_same_task, own_table, reason_to_stop, table_of
-from rsr.spreading import load
 from rsr.workspace import CHAIN_FILE, CURVES_FILE, Workspace
 from rsr_tasks import bookkeeping, versions
 from rsr_tasks.locking import Holder, held, is_held
@@ -234,7 +232,7 @@ def mend_ledgers(root: Path) -> None:
 
 
 def sweep(root: Path) -> None:
-    """Finish or remove what an interrupted writer (rsr.files, rsr.sessions, DVC) left beside its target."""
+    """Finish or remove what an interrupted writer (rsr.common.files, rsr.sessions, DVC) left beside its target."""
     hidden = [path for folder in ("data", "iterations") for path in (root / folder).rglob(".*")]
     everywhere = [path for path in hidden if path.suffix == ".part" or _DVC_LEFTOVER.fullmatch(path.name)]
     beside = [path for folder in (".", ".rsr", "bin", ".dvc/tmp") for path in (root / folder).glob(".*.part")]

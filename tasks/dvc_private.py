@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rsr.files import read_json, write_text
+from rsr.common import read_json, write_text
 from rsr.workspace import CHAIN_FILE
 from rsr_tasks import versions
 

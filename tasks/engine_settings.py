@@ -1,4 +1,4 @@
-"""Who does work that can be spread (`rsr.spreading`), as the environment says; Prefect only where it is needed.
+"""Who does work that can be spread (`rsr.common.spreading`), as the environment says; Prefect only where it is needed.
 
 RSR_ENGINE   threads, processes or dask; without it, one job after another in the step's own process
 RSR_WORKERS  how many jobs at once (2)
@@ -14,8 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from rsr.errors import ConfigError
-from rsr.spreading import is_spread, using
+from rsr.common import ConfigError, is_spread, using
 
 EngineName = Literal["threads", "processes", "dask"]
 TASKS_A_WORKER = 8

@@ -18,9 +18,7 @@ from prefect.cache_policies import NO_CACHE
 from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 from prefect.task_runners import ProcessPoolTaskRunner, TaskRunner, ThreadPoolTaskRunner
 
-from rsr.errors import ConfigError, check_choice
-from rsr.progress import Advance, ignore
-from rsr.spreading import Job, in_turn, using
+from rsr.common import Advance, ConfigError, Job, check_choice, ignore, in_turn, using
 from rsr_tasks.engine_settings import TASKS_A_WORKER, Engine
 
 

@@ -14,11 +14,10 @@ from prefect.context import FlowRunContext
 from prefect.events import emit_event
 from prefect.settings import get_current_settings
 
+from rsr.common import DAMAGED, RsrError, read_json, write_json
 from rsr.config import LoopConfig, dump_config, load_config, parse_config
-from rsr.errors import RsrError
-from rsr.files import DAMAGED, read_json, write_json
+from rsr.pipelines import Arrival, arrival
 from rsr.pipelines.lab import approval, arrivals as answer
-from rsr.pipelines.lab.arrivals import Arrival, arrival
 from rsr.workspace import CHAIN_FILE, Workspace
 from rsr_tasks import begin as beginning
 from rsr_tasks.begin import Pipeline, Reality

@@ -16,8 +16,7 @@ from pathlib import Path
 
 import psutil
 
-from rsr.errors import WorkspaceError
-from rsr.files import cannot_write
+from rsr.common import WorkspaceError, cannot_write
 from rsr_tasks.watcher import LOOP_VARIABLE
 
 _held: dict[Path, int] = {}

@@ -9,12 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rsr import progress
+from rsr.common import Advance, Waiting, progress, write_text
 from rsr.config import LoopConfig, parse_config
-from rsr.errors import Waiting
-from rsr.files import write_text
 from rsr.pipelines import leave_receipt, reason_to_stop, run_step
-from rsr.progress import Advance
 from rsr_tasks import bookkeeping, versions
 from rsr_tasks.bookkeeping import Outcome
 from rsr_tasks.campaign import DEFAULT_TABLE, Campaign, opened, tags_of

@@ -8,10 +8,8 @@ import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from rsr.common import ConfigError, RsrError, WorkspaceError, cannot_write, read_yaml, write_text
 from rsr.config import load_config
-from rsr.errors import ConfigError, RsrError, WorkspaceError
-from rsr.files import cannot_write, write_text
-from rsr.outside import read_yaml
 from rsr.workspace import SCENARIO_DIR, Workspace
 
 _LARGEST_MB = 500
@@ -71,7 +69,7 @@ def take_in(scenario: str, root: Path) -> str:
 
 def draft_into(folder: Path, scenario: str) -> Path:
     """Write a first scenario.yaml for a robot of Menagerie; returns its path."""
-    from rsr.scenarios.drafting import draft_scenario
+    from rsr.scenarios import draft_scenario
 
     write_text(folder / "scenario.yaml", draft_scenario(scenario))
     return folder / "scenario.yaml"
@@ -89,12 +87,12 @@ def _copy(targets: Mapping[Path, Path], root: Path) -> None:
 
 def _take_in_menagerie(own: Path, root: Path) -> None:
     """Copy a robot of Menagerie beside the YAML file, and name it there instead of Menagerie."""
-    from rsr.scenarios.menagerie import PREFIX, menagerie_file
+    from rsr.scenarios import PREFIX, menagerie_file
 
     name = read_yaml(own)["mjcf"]
     if not name.startswith(PREFIX):
         return
-    from rsr.scenarios.guarded_mjcf import files_of
+    from rsr.scenarios import files_of
 
     mjcf = menagerie_file(name)
     folder = mjcf.parent.resolve()
@@ -120,7 +118,7 @@ def is_same(scenario: str, workspace: Workspace) -> bool:
 
 def _belonging(file: Path) -> Iterator[Path]:
     """Files that a scenario consists of, itself among them, and those that its YAML names."""
-    from rsr.scenarios.finding import is_built_in, scenario_files
+    from rsr.scenarios import is_built_in, scenario_files
 
     own_python = not is_built_in(file) or (file.parent / "task.py").is_file()  # others' is the project's own
     yield from (path for path in scenario_files(file) if own_python or path.suffix != ".py")

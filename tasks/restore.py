@@ -16,11 +16,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
-from rsr.errors import Refused, WorkspaceError
-from rsr.files import cannot_write, write_text
+from rsr.common import Advance, Refused, WorkspaceError, cannot_write, ignore, write_text
 from rsr.pipelines import PYTHON_FILE
-from rsr.progress import Advance, ignore
-from rsr.sessions.intake.archives import Guarded
+from rsr.sessions import Guarded
 from rsr.workspace import CHAIN_FILE, Workspace
 from rsr_tasks import versions
 from rsr_tasks.backup import (

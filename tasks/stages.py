@@ -24,9 +24,7 @@ from prefect.client.schemas.objects import State, TaskRun
 from prefect.states import Completed
 from prefect.tasks import exponential_backoff
 
-from rsr import progress
-from rsr.errors import Waiting, WorkspaceError
-from rsr.progress import Advance
+from rsr.common import Advance, Waiting, WorkspaceError, progress
 from rsr.reports import iteration_markdown, read_rows
 from rsr_tasks import bookkeeping, loop, versions
 from rsr_tasks.bookkeeping import Outcome

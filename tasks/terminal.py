@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
-from rsr import progress
+from rsr.common import progress
 
 _first = threading.Lock()
 """Taken by whoever complains: one error often leads to others, in other threads."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from rsr.errors import WorkspaceError
+from rsr.common import WorkspaceError
 
 # In a git hook these point at another repository than the one we mean.
 _REDIRECTIONS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR", "GIT_PREFIX")

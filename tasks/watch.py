@@ -9,8 +9,8 @@ from prefect import get_run_logger, task
 from prefect.artifacts import create_markdown_artifact
 from prefect.cache_policies import NO_CACHE
 
-from rsr.calibration.checks.drift import Drift
-from rsr.files import write_text
+from rsr.calibration import Drift
+from rsr.common import write_text
 from rsr.pipelines.lab import gap_check
 from rsr.workspace import Workspace
 from rsr_tasks.lab import emit

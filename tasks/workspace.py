@@ -10,9 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rsr.common import WorkspaceError, cannot_write, write_json, write_text
 from rsr.config import LoopConfig, dump_config, load_config
-from rsr.errors import WorkspaceError
-from rsr.files import cannot_write, write_json, write_text
 from rsr.pipelines import (
     LAUNCHER_FILE,
     PYTHON_FILE,

@@ -84,7 +84,7 @@ def _main(module: str, root: Path) -> None:
 
 
 def _record(read: Callable[[], object]) -> dict[str, Any]:
-    from rsr.errors import RsrError
+    from rsr.common.errors import RsrError
 
     Path("/proc/self/clear_refs").write_text("5")  # the peak of memory begins anew
     began_s, began_cpu_s = time.monotonic(), time.process_time()

@@ -18,10 +18,10 @@ from small_steps import STEPS as _REAL
 from toy.bare import find_faults, fingerprint, run_bare_loop
 
 import rsr.policies.training  # noqa: F401  # imported once, for all forks
+from rsr.common.progress import Advance
 from rsr.config import InfoGapConfig, LoopConfig, RealityConfig, RetrainConfig, StartConfig, TuneConfig
 from rsr.pipelines import Step
 from rsr.pipelines.core import StepFunction
-from rsr.progress import Advance
 from rsr.workspace import Workspace
 
 _ROLLOUT = 64 * 128

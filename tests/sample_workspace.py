@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from rsr.calibration import Calibration, Estimate, Evidence, Replays, save_calibration, start_calibration
+from rsr.common.files import write_arrays, write_json
+from rsr.common.randomness import generator
 from rsr.config import LoopConfig, dump_config
-from rsr.files import write_arrays, write_json
 from rsr.infogap import fit_infogap
-from rsr.randomness import generator
 from rsr.scenarios import Scenario, load_scenario, task_of
 from rsr.scenarios.built_in.push_cube.task import SUCCESS_M
 from rsr.scenarios.built_in.pushing.arm import CENTRE_M

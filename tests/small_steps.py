@@ -8,10 +8,10 @@ from unittest import mock
 
 from rsr.calibration import calibrator
 from rsr.calibration.fitting import Effort
+from rsr.common.progress import Advance
 from rsr.config import InfoGapConfig, LoopConfig, RealityConfig, RetrainConfig, StartConfig, TuneConfig
 from rsr.pipelines import TABLE, WITHOUT_POLICY, StepTable, methods
 from rsr.pipelines.loop.stages import tune as real_tune
-from rsr.progress import Advance
 from rsr.workspace import Workspace
 
 SMALL = LoopConfig(

@@ -37,7 +37,7 @@ def test_rooms_are_reached_from_rsr_alone() -> None:
     assert {"scenarios", "load_scenario"} <= set(dir(rsr))
 
 
-@pytest.mark.parametrize("statement", ["import rsr", "import rsr.cli"])
+@pytest.mark.parametrize("statement", ["import rsr", "import rsr.cli", "import rsr.sessions", "import rsr.calibration"])
 def test_rooms_load_nothing_heavy_before_a_name_is_used(statement: str) -> None:
     code = f"import sys; {statement}; print([name for name in {HEAVY} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

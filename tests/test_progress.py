@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from rsr.progress import line, lines, part_of
+from rsr.common.progress import line, lines, part_of
 
 
 def test_a_part_goes_from_its_start_to_its_end():

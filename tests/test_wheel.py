@@ -12,7 +12,7 @@ from checkout import copy_project
 from fresh_venv import fresh_venv, install, site_packages, surroundings
 from ports import free_port
 
-from rsr.files import read_json
+from rsr.common.files import read_json
 from rsr.sessions import write_session
 from tests.calibration.pendulum_stand_in import swings
 

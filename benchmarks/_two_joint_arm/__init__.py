@@ -45,5 +45,5 @@ def _exchange(folder: Path, kind: str) -> None:
     (folder / "scene.xml").write_text(f"{head}<actuator>{''.join(rows)}{tail[tail.index('</actuator>') :]}")
     task = task.replace("AbsoluteAction(lower=(-4.0, -2.0), upper=(4.0, 2.0))", _ACTIONS[kind])
     (folder / "task.py").write_text(
-        task.replace("    AbsoluteAction,\n", "    AbsoluteAction,\n    DisplacementAction,\n")
+        task.replace("import AbsoluteAction,", "import AbsoluteAction, DisplacementAction,")
     )

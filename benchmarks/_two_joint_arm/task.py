@@ -2,15 +2,7 @@
 
 import numpy as np
 
-from rsr.scenarios.task import (
-    AbsoluteAction,
-    Channels,
-    ObservationTerm,
-    ProgressFigure,
-    Starts,
-    StateColumns,
-    Task,
-)
+from rsr.scenarios import AbsoluteAction, Channels, ObservationTerm, ProgressFigure, Starts, StateColumns, Task
 
 UPPER_M, FORE_M = 0.25, 0.2
 ACTION = AbsoluteAction(lower=(-4.0, -2.0), upper=(4.0, 2.0))

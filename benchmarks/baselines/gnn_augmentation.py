@@ -6,10 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rsr.errors import SessionError
-from rsr.learned.gnn.trajectories import Trajectory
-from rsr.randomness import generator
-from rsr.rotations import about_z, product, turned
+from rsr.common import SessionError, about_z, generator, product, turned
+from rsr.learned.gnn import Trajectory
 
 
 def rotated(trajectory: Trajectory, angle_rad: float, name: str | None = None) -> Trajectory:

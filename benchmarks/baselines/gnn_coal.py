@@ -13,8 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rsr.learned.gnn.bodies import Mesh
-from rsr.learned.gnn.graph import Scenes
+from rsr.learned.gnn import Mesh, Scenes
 
 from .gnn_faces import FacePairs
 

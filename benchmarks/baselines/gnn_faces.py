@@ -8,9 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from rsr.learned.gnn.graph import Scenes
-from rsr.learned.gnn.nearest import nearest_of_segments
-from rsr.learned.gnn.rigid import cross
+from rsr.learned.gnn import Scenes, cross, nearest_of_segments
 
 _CORNERS = torch.tensor([0, 1, 2])
 _NEXT = torch.tensor([1, 2, 0])

@@ -12,10 +12,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from rsr.learned.gnn.contact_network import ContactNetwork, State
-from rsr.learned.gnn.graph import Scenes
-from rsr.learned.gnn.rigid import logarithm, matrix
-from rsr.randomness import derive_seed
+from rsr.common import derive_seed
+from rsr.learned.gnn import ContactNetwork, Scenes, State, logarithm, matrix
 
 from .gnn_faces import FaceDetector, face_pairs
 from .gnn_fignet_graph import FEATURES, FaceGraph, graph_of

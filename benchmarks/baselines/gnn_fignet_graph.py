@@ -8,10 +8,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from rsr.learned.gnn.contact_network import State
-from rsr.learned.gnn.graph import Scenes
-from rsr.learned.gnn.nearest import nearest_points
-from rsr.learned.gnn.rigid import conjugate, exponential, matrix, product
+from rsr.learned.gnn import Scenes, State, conjugate, exponential, matrix, nearest_points, product
 
 from .gnn_faces import FacePairs, face_normals, triangles_of
 

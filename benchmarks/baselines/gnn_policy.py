@@ -14,10 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rsr.learned.gnn.pushes import FASTEST_M_S, Rollout, pushed
-from rsr.progress import Advance, ignore
-from rsr.randomness import derive_seed, generator
-from rsr.rotations import about_z
+from rsr.common import Advance, about_z, derive_seed, generator, ignore
+from rsr.learned.gnn import FASTEST_M_S, Rollout, pushed
 from rsr.scenarios.built_in.two_cubes import SIDE_M
 
 PUSHED, LAST = 0, 2

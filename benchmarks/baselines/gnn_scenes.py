@@ -13,10 +13,8 @@ import numpy as np
 import torch
 from mujoco import rollout as mujoco_rollout
 
-from rsr.learned.gnn.bodies import Mesh, RigidBody, RigidWorld, box_mesh, hull_mesh
-from rsr.learned.gnn.pushes import PushTask
-from rsr.learned.gnn.trajectories import START_FRAMES, Trajectory
-from rsr.rotations import conjugate, product, rotation_vector, turned
+from rsr.common import conjugate, product, rotation_vector, turned
+from rsr.learned.gnn import START_FRAMES, Mesh, PushTask, RigidBody, RigidWorld, Trajectory, box_mesh, hull_mesh
 from rsr.scenarios.built_in.two_cubes import FRAME_S, MASS_KG, SIDE_M, BlockGeometry, ContactParameters, scene_xml
 
 _LONGEST_STEP_S = 1 / 600

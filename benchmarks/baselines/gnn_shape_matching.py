@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from rsr.learned.gnn.rigid import normalised, turned
+from rsr.learned.gnn import normalised, turned
 
 
 def quaternion(matrices: Tensor) -> Tensor:

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from cmaes import CMA
 
-from rsr.scenarios import Scenario, difference
-from rsr.scenarios.starts import Start, starts_of
+from rsr.scenarios import Scenario, Start, difference, starts_of
 from rsr.sessions import Episode
 from rsr.simulators import MujocoSimulator
 

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rsr.randomness import generator
-from rsr.rotations import rotated
+from rsr.common import generator, rotated
 
 KINDS = ("flat", "corner", "wall", "free")
 """A flat pad on a rail against a side, or against a corner, of a block at rest; a block that turns against a wall; two

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rsr.rotations import rotated
+from rsr.common import rotated
 from rsr.scenarios.built_in.strike import RecordedStrikes
 
 GLITCHED_SHARE = 0.15

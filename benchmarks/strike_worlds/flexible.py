@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rsr.rotations import rotated
+from rsr.common import rotated
 from rsr.scenarios.built_in.strike import Definition, Strikes
 
 from .ground import Bodies, FootedBlock

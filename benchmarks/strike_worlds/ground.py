@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rsr.rotations import rotated
-from rsr.scenarios.built_in.strike import Shape
-from rsr.scenarios.built_in.strike.scene import GRAVITY_M_S2
+from rsr.common import rotated
+from rsr.scenarios.built_in.strike import GRAVITY_M_S2, Shape
 
 _CREEP_M_S = 0.002
 _REST_M_S, _REST_RADIUS_M = 0.004, 0.03

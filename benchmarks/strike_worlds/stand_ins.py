@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from rsr.randomness import generator
-from rsr.realities.strikes import FRAME_S, curvature_of, fitted_velocities, measured_strikes, resting
-from rsr.rotations import rotated
+from rsr.common import generator, rotated
+from rsr.realities import curvature_of
+from rsr.realities.strikes import FRAME_S, fitted_velocities, measured_strikes, resting
 from rsr.scenarios.built_in.strike import Definition, RecordedStrikes, Shape, Strikes, sample_strikes
 
 from . import flexible, patch

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rsr.errors import SessionError
+from rsr.common import SessionError
 from rsr.scenarios import Scenario
 from rsr.sessions import Card, Channel, Episode, Session, check_session, read_session
 

@@ -11,13 +11,11 @@ from rich.console import Console
 from rsr.api.arrays import Runs, fingerprint, sessions_of
 from rsr.api.fit import Fit
 from rsr.calibration import Effort, calibrator, next_prior, start_calibration, start_prior
+from rsr.common import Advance, bar, ignore
 from rsr.config import StartConfig, TuneConfig, parse_config
-from rsr.pipelines.loop.stages import simulators
-from rsr.policies import Policy
-from rsr.policies.training import settings_from_scratch, train as learn
-from rsr.progress import Advance, bar, ignore
-from rsr.scenarios import Scenario, structured
-from rsr.scenarios.capabilities import check_method
+from rsr.pipelines import simulators
+from rsr.policies import Policy, settings_from_scratch, train as learn
+from rsr.scenarios import Scenario, check_method, structured
 
 # From runs to a fit, in one call.
 

@@ -13,8 +13,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from rsr.calibration import Calibration
+from rsr.reports import in_prior_units, prior_interval
 from rsr.reports._drawing import AFTER, BEFORE, PRIOR, STYLE
-from rsr.reports.calibration import in_prior_units, prior_interval
 from rsr.scenarios import Scenario
 
 if TYPE_CHECKING:

@@ -10,13 +10,10 @@ import numpy as np
 from rsr.api.arrays import Runs, fingerprint, sessions_of
 from rsr.api.display import NotebookFigure, html_lines, html_table, text_table
 from rsr.api.fit import Fit
-from rsr.errors import SessionError
-from rsr.randomness import generator
-from rsr.scenarios import Scenario, difference, structured
-from rsr.scenarios.smoothing import one_sided_rows
+from rsr.common import SessionError, generator
+from rsr.scenarios import Scenario, difference, one_sided_rows, structured
 from rsr.sessions import Episode
-from rsr.simulators import MujocoSimulator, correct_sensors
-from rsr.simulators.recordings import UNSTABLE
+from rsr.simulators import UNSTABLE, MujocoSimulator, correct_sensors
 
 HORIZONS_S = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 """Of these, those that the runs are long enough for."""

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rsr.api.display import NotebookFigure, html_lines, html_table, text_table
-from rsr.calibration import Calibration, load_calibration, save_calibration
-from rsr.calibration.hand_over import SavedModel, save_tuned_model
-from rsr.errors import CalibrationError
-from rsr.files import read_json, write_json
+from rsr.calibration import Calibration, SavedModel, load_calibration, save_calibration, save_tuned_model
+from rsr.common import CalibrationError, read_json, write_json
 from rsr.scenarios import Scenario, scenario_of
 
 _SCENARIO, _RUNS = "scenario", "fitted_runs.json"

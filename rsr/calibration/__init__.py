@@ -11,34 +11,6 @@ May import sessions, scenarios and simulators; knows nothing of policies or real
     save_calibration(calibration, folder)
 """
 
-from rsr.calibration.calibrator import Calibration, Calibrator, Estimate, Evidence, Prior, Replays, Status, Verdict
-from rsr.calibration.fitting import Effort
-from rsr.calibration.methods import METHODS, calibrator
-from rsr.calibration.priors import draw_parameters, next_prior, start_calibration, start_prior
-from rsr.calibration.problem.division import Division
-from rsr.calibration.problem.held_out import channel_rms, replay
-from rsr.calibration.storage import load_calibration, load_replays, save_calibration
+from rsr.common.facade import lazy
 
-__all__ = [
-    "METHODS",
-    "Calibration",
-    "Calibrator",
-    "Division",
-    "Effort",
-    "Estimate",
-    "Evidence",
-    "Prior",
-    "Replays",
-    "Status",
-    "Verdict",
-    "calibrator",
-    "channel_rms",
-    "draw_parameters",
-    "load_calibration",
-    "load_replays",
-    "next_prior",
-    "replay",
-    "save_calibration",
-    "start_calibration",
-    "start_prior",
-]
+__getattr__, __dir__, __all__ = lazy(__name__, __file__)

@@ -7,22 +7,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rsr.calibration.calibrator import Status
-from rsr.calibration.problem.loss import Loss
-from rsr.calibration.problem.sensitivity import exact_linearisation
-from rsr.calibration.problem.windows import Windows
-from rsr.calibration.search.descent import Search, SearchResult
-from rsr.calibration.search.marginalise import (
+from rsr.calibration.interface import Status
+from rsr.calibration.problem import Loss, Windows, exact_linearisation
+from rsr.calibration.search import (
+    SAID,
     InitialStateMarginal,
+    Search,
+    SearchResult,
     around_biases,
+    checked_end,
+    longest_right,
     marginalise_initial_states,
+    promising,
+    refine,
     reweighted,
 )
-from rsr.calibration.search.refine import Linearisation, refine
-from rsr.calibration.search.right_model import longest_right, promising
-from rsr.calibration.search.second import SAID, checked_end
-from rsr.progress import Advance, part_of
-from rsr.randomness import derive_seed
+from rsr.calibration.search.refinement import Linearisation
+from rsr.common import Advance, derive_seed, part_of
 
 FIRST_SHARE, FIRST_WINDOWS = 2 / 3, 64
 """Of the search's budget before the model's error is estimated at what it found, and windows that tell it."""

@@ -8,28 +8,36 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from rsr.calibration.calibrator import Calibration, Checks, Misfit, Prior, Status
-from rsr.calibration.checks.expressiveness import described, expressed, misfits
-from rsr.calibration.checks.fit_checks import FittedProblem, check
-from rsr.calibration.checks.survival import doubt_warnings
-from rsr.calibration.checks.unknown import at_prior_where_unknown
+from rsr.calibration.checks import (
+    FittedProblem,
+    at_prior_where_unknown,
+    check,
+    described,
+    doubt_warnings,
+    expressed,
+    misfits,
+)
 from rsr.calibration.estimate import Longer, estimate
-from rsr.calibration.problem.acceptance import FEW, SHARES, Acceptance, best_share
-from rsr.calibration.problem.division import Division
-from rsr.calibration.problem.held_out import HeldOut, Replayed, split
-from rsr.calibration.problem.loss import Loss
-from rsr.calibration.problem.windows import Windows, choose, cut, words
-from rsr.calibration.search.descent import Search
-from rsr.calibration.search.halving import StructureSelection, select_structure
-from rsr.calibration.search.marginalise import reweighted, with_biases
-from rsr.calibration.search.refine import linearise
-from rsr.calibration.uncertainty import identifiability
-from rsr.calibration.uncertainty.identifiability import Posterior
-from rsr.errors import CalibrationError
-from rsr.progress import Advance, ignore, part_of
-from rsr.randomness import derive_seed, generator
-from rsr.scenarios import Scenario
-from rsr.scenarios.structure import structured
+from rsr.calibration.interface import Calibration, Checks, Misfit, Prior, Status
+from rsr.calibration.problem import (
+    FEW,
+    SHARES,
+    Acceptance,
+    Division,
+    HeldOut,
+    Loss,
+    Replayed,
+    Windows,
+    best_share,
+    choose,
+    cut,
+    split,
+    words,
+)
+from rsr.calibration.search import Search, StructureSelection, linearise, reweighted, select_structure, with_biases
+from rsr.calibration.uncertainty import Posterior, identifiability
+from rsr.common import Advance, CalibrationError, derive_seed, generator, ignore, part_of
+from rsr.scenarios import Scenario, structured
 from rsr.sessions import Episode, Session
 from rsr.simulators import MujocoSimulator
 

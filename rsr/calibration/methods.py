@@ -6,17 +6,13 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from rsr.calibration.calibrator import Calibrator
 from rsr.calibration.fitting import Effort, WindowCalibrator
-from rsr.calibration.problem.division import Division
-from rsr.calibration.search.adam import search_adam
-from rsr.calibration.search.descent import Search, SearchResult
-from rsr.calibration.search.evolution import search_cmaes
+from rsr.calibration.interface import Calibrator
+from rsr.calibration.problem import Division
+from rsr.calibration.search import Search, SearchResult, search_adam, search_cmaes, search_mjx, search_sysid
 from rsr.calibration.search.kept import kept
-from rsr.calibration.search.mjx import search_mjx
-from rsr.calibration.search.sysid import search_sysid
+from rsr.common import check_choice
 from rsr.config import TuneConfig
-from rsr.errors import check_choice
 
 METHODS: dict[str, Search] = {
     "mjx": search_mjx,

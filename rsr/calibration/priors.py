@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rsr.calibration.calibrator import Calibration, Evidence, Prior
-from rsr.calibration.uncertainty.identifiability import estimates, prior_only
-from rsr.errors import CalibrationError
+from rsr.calibration.interface import Calibration, Evidence, Prior
+from rsr.calibration.uncertainty import estimates, prior_only
+from rsr.common import CalibrationError
 from rsr.scenarios import Scenario
 
 FORGETTING = 1.5

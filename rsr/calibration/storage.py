@@ -12,10 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from rsr.calibration.calibrator import Calibration, Checks, Estimate, Evidence, Misfit, Replays
-from rsr.errors import CalibrationError
-from rsr.files import DAMAGED, read_arrays, read_json, write_arrays, write_json
-from rsr.outside import advice, new_key
+from rsr.calibration.interface import Calibration, Checks, Estimate, Evidence, Misfit, Replays
+from rsr.common import DAMAGED, CalibrationError, advice, new_key, read_arrays, read_json, write_arrays, write_json
 
 DOCUMENT = "calibration.json"
 TRAJECTORIES = "trajectories.npz"

@@ -23,8 +23,7 @@ from rsr.cli.ingest import convert, data, ingest
 from rsr.cli.lab import answer, approve, drift
 from rsr.cli.plan import divergence, plan
 from rsr.cli.push import push
-from rsr.errors import RsrError
-from rsr.terminal import tolerate_ascii
+from rsr.common import RsrError, tolerate_ascii
 
 COMMANDS: tuple[Callable[..., int], ...] = (
     status, step, report, ingest, check, convert, calibrate, capabilities, evaluate, divergence, plan, train, export,

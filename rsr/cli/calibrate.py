@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from tyro.conf import arg
 
-from rsr import progress
+import rsr
 from rsr.cli.command import (
     Count,
     Folder,
@@ -24,15 +24,7 @@ from rsr.cli.command import (
     say,
     show,
 )
-from rsr.errors import ConfigError
-from rsr.terminal import titled_table
-
-if TYPE_CHECKING:
-    from rsr.calibration import Calibration, Evidence
-    from rsr.config import LoopConfig
-    from rsr.pipelines.methods import FitControls
-    from rsr.scenarios import Scenario
-    from rsr.sessions import Session
+from rsr.common import ConfigError, progress, titled_table
 
 Tag = Annotated[str | None, arg(metavar="TAG", help_behavior_hint="")]
 
@@ -78,48 +70,45 @@ def calibrate(
         base: with clash: folder of a surrogate, such as `rsr clash train` makes, or in which to make one.
         params: with clash and gnn: a params.yaml whose section of that name says how much to simulate and to train.
     """
-    from rsr.calibration import METHODS, Division, start_prior
-    from rsr.pipelines.methods import FitControls, check_method, tune_into
     from rsr.scenarios import capabilities, load_scenario
-    from rsr.simulators.unstable import heard, told
 
     if episodes is None:
         episodes = 10 if method == "clash" else 32
     tune = {"fit_episodes": episodes, "sensitivity": sensitivity, "bootstrap": bootstrap, "structure": structure}
     settings = _settings(seed, tune if method == "all" else {"method": method, **tune}, params)
-    check_method(settings.tune.method)
+    rsr.pipelines.check_method(settings.tune.method)
     loaded = load_scenario(scenario)
-    for name in METHODS if method == "all" else (settings.tune.method,):
+    for name in rsr.calibration.METHODS if method == "all" else (settings.tune.method,):
         capabilities.check_method(loaded, name, settings.tune.sensitivity)
     recorded, judging = _divided(loaded, sessions, fit, judge)
-    controls = FitControls(Division(judging, hold_out, stratify), budget)
+    controls = rsr.pipelines.FitControls(rsr.calibration.Division(judging, hold_out, stratify), budget)
     if method == "all":
         return _compare_methods(loaded, recorded, settings, controls, out)
-    before = heard()
+    before = rsr.simulators.heard()
     with progress.bar("calibrate") as advance:
-        prior = start_prior(loaded)
-        found = tune_into(out, loaded, recorded, prior, settings, settings.seed, advance, base, controls=controls)
+        prior = rsr.calibration.start_prior(loaded)
+        found = rsr.pipelines.tune_into(
+            out, loaded, recorded, prior, settings, settings.seed, advance, base, controls=controls
+        )
     _show_calibration(found)
-    if unstable := told(before):
+    if unstable := rsr.simulators.told(before):
         hint(f"MuJoCo called simulations unstable, mostly of parameters that were tried and left: {unstable}")
     say(str(out))
     return 0
 
 
-def _settings(seed: int, tune: Mapping[str, object], params: Path | None) -> LoopConfig:
+def _settings(seed: int, tune: Mapping[str, object], params: Path | None) -> rsr.config.LoopConfig:
     """The settings of a fit; those of learning methods come from a campaign's params.yaml."""
-    from rsr.config import load_config, parse_config
-
-    settings = parse_config({"seed": seed, "tune": tune}, where="command line")
+    settings = rsr.config.parse_config({"seed": seed, "tune": tune}, where="command line")
     if params is None:
         return settings
-    given = load_config(params)
+    given = rsr.config.load_config(params)
     return settings.model_copy(update={"clash": given.clash, "gnn": given.gnn})
 
 
 def _divided(
-    scenario: Scenario, sessions: Sequence[Path], fit: Sequence[Path], judge: Sequence[Path]
-) -> tuple[tuple[Session, ...], int]:
+    scenario: rsr.scenarios.Scenario, sessions: Sequence[Path], fit: Sequence[Path], judge: Sequence[Path]
+) -> tuple[tuple[rsr.sessions.Session, ...], int]:
     """Read the sessions that were named, those that judge last; returns with them how many episodes judge."""
     if bool(sessions) == bool(fit) or bool(fit) != bool(judge):
         named = [f"--{name}" for name, given in (("sessions", sessions), ("fit", fit), ("judge", judge)) if given]
@@ -142,7 +131,7 @@ def _divided(
     return (*recorded, *unseen), sum(len(session.episodes) for session in unseen)
 
 
-def _show_calibration(calibration: Calibration) -> None:
+def _show_calibration(calibration: rsr.calibration.Calibration) -> None:
     rows = []
     for name, estimate in calibration.estimates.items():
         unit = "" if estimate.unit == "1" else f" {estimate.unit}"
@@ -161,13 +150,13 @@ def _show_calibration(calibration: Calibration) -> None:
         say(f"warning: {warning}")
 
 
-def _cross_validated(evidence: Evidence) -> str:
+def _cross_validated(evidence: rsr.calibration.Evidence) -> str:
     if evidence.cross_validated is None:
         return ""
     return f"; {evidence.cross_validated:.3f} times the loss before, cross-validated over all episodes"
 
 
-def _noted(calibration: Calibration) -> list[str]:
+def _noted(calibration: rsr.calibration.Calibration) -> list[str]:
     """Show the selected structure and the checks, where there are any."""
     checks = calibration.checks
     chosen = ", ".join(f"{option} {value}" for option, value in calibration.structure.items())
@@ -182,28 +171,27 @@ COMPARISON, PICTURE = "comparison.json", "comparison.png"
 
 
 def _compare_methods(
-    scenario: Scenario, sessions: tuple[Session, ...], settings: LoopConfig, controls: FitControls, out: Path
+    scenario: rsr.scenarios.Scenario,
+    sessions: tuple[rsr.sessions.Session, ...],
+    settings: rsr.config.LoopConfig,
+    controls: rsr.pipelines.FitControls,
+    out: Path,
 ) -> int:
     """Fit with every method, one folder each below `out`; write the comparison as JSON and as a picture."""
-    from rsr.calibration import METHODS, start_prior
-    from rsr.files import write_bytes, write_json
-    from rsr.pipelines.methods import tune_into
-    from rsr.reports.calibration import disagreements, picture_of_methods
-
     found, seconds = {}, {}
-    for method in METHODS:
+    for method in rsr.calibration.METHODS:
         start = time.perf_counter()
         with progress.bar(method) as advance:
             own = settings.model_copy(update={"tune": settings.tune.model_copy(update={"method": method})})
-            prior = start_prior(scenario)
-            found[method] = tune_into(
+            prior = rsr.calibration.start_prior(scenario)
+            found[method] = rsr.pipelines.tune_into(
                 out / method, scenario, sessions, prior, own, own.seed, advance, controls=controls
             )
         seconds[method] = time.perf_counter() - start
-    said = disagreements(found)
+    said = rsr.reports.disagreements(found)
     rows = {method: _row(calibration, seconds[method]) for method, calibration in found.items()}
-    write_json(out / COMPARISON, {"scenario": scenario.name, "methods": rows, "disagreements": said})
-    write_bytes(out / PICTURE, picture_of_methods(scenario.space, found))
+    rsr.common.write_json(out / COMPARISON, {"scenario": scenario.name, "methods": rows, "disagreements": said})
+    rsr.common.write_bytes(out / PICTURE, rsr.reports.picture_of_methods(scenario.space, found))
     _show(found, rows)
     for each in said:
         say(f"warning: {each}")
@@ -211,7 +199,7 @@ def _compare_methods(
     return 0
 
 
-def _row(calibration: Calibration, seconds: float) -> dict[str, float | str]:
+def _row(calibration: rsr.calibration.Calibration, seconds: float) -> dict[str, float | str]:
     """Table of the methods; times are of the whole fit, compiling included."""
     steps, loss = calibration.trace[-1] if len(calibration.trace) else (0.0, float("nan"))
     evidence = calibration.evidence
@@ -226,7 +214,7 @@ def _row(calibration: Calibration, seconds: float) -> dict[str, float | str]:
     }
 
 
-def _show(found: Mapping[str, Calibration], rows: Mapping[str, Mapping[str, float | str]]) -> None:
+def _show(found: Mapping[str, rsr.calibration.Calibration], rows: Mapping[str, Mapping[str, float | str]]) -> None:
     lines = [
         (name.replace("_", " "), *(_word(row[name]) for row in rows.values())) for name in next(iter(rows.values()))
     ]

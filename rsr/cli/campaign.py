@@ -10,13 +10,12 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from rsr import progress
+import rsr
 from rsr.cli.command import OptionalFile, OptionalFolder, Switch, hint, located, say, show
 from rsr.cli.doctor import loop_at_work
-from rsr.errors import ConfigError
+from rsr.common import ConfigError, progress
 from rsr.pipelines import CLASH, GNN, TABLE, StepTable, run_step, table_of
-from rsr.reports import chain_table, is_simulated, read_rows, verdict_sentence
-from rsr.reports.chain import tuning_table
+from rsr.reports import chain_table, is_simulated, read_rows, tuning_table, verdict_sentence
 from rsr.workspace import CHAIN_FILE, Workspace
 
 _LOOP = "rsr-loop"
@@ -84,20 +83,16 @@ def report(
     """
     found = _begun_workspace(workspace)
     if figure is not None:
-        from rsr.reports.loop_picture import save_loop_figure
-
-        save_loop_figure(found, figure)
+        rsr.reports.save_loop_figure(found, figure)
         say(str(figure))
         if iteration is None and out is None:
             return 0
-    from rsr.files import write_text
-    from rsr.reports.page import render_report
 
     chosen = _last_evaluated(found) if iteration is None else iteration
     with progress.bar(f"report {chosen}") as advance:
-        page = render_report(found, chosen, advance)
+        page = rsr.reports.render_report(found, chosen, advance)
     target = out or found.report_path(chosen)
-    write_text(target, page)
+    rsr.common.write_text(target, page)
     say(str(target))
     return 0
 

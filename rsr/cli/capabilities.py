@@ -7,6 +7,7 @@ from typing import Annotated
 from rich.table import Table
 from tyro.conf import arg
 
+import rsr
 from rsr.cli.command import say, show
 
 
@@ -16,15 +17,13 @@ def capabilities(scenario: Annotated[str | None, arg(metavar="S", help_behavior_
     Args:
         scenario: say of this one which methods can calibrate it, and of the others what they lack.
     """
-    from rsr.scenarios.capabilities import SIMULATOR_OF, cells, headings
-
     if scenario is not None:
-        for method in SIMULATOR_OF:
+        for method in rsr.scenarios.SIMULATOR_OF:
             say(f"{method}: {_words(scenario, method)}")
         return 0
-    first, *others = headings()
+    first, *others = rsr.scenarios.headings()
     table = Table(first, *others)
-    for row in cells():
+    for row in rsr.scenarios.cells():
         table.add_row(*row)
     show(table)
     say("by differences: with --sensitivity auto or differences; without it such a scenario is refused.")
@@ -32,11 +31,10 @@ def capabilities(scenario: Annotated[str | None, arg(metavar="S", help_behavior_
 
 
 def _words(name: str, method: str) -> str:
-    from rsr.scenarios import load_scenario
-    from rsr.scenarios.capabilities import SIMULATOR_OF, lacking
-
-    found = [used for _, used in lacking(load_scenario(name), SIMULATOR_OF[method])]
+    found = [
+        used for _, used in rsr.scenarios.lacking(rsr.scenarios.load_scenario(name), rsr.scenarios.SIMULATOR_OF[method])
+    ]
     if not found:
         return "nothing is lacking"
-    without = "by differences only" if SIMULATOR_OF[method] == "mjx" else "cannot"
+    without = "by differences only" if rsr.scenarios.SIMULATOR_OF[method] == "mjx" else "cannot"
     return f"{without}: {'; '.join(found)}"

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from rich.markup import escape
 from tyro.conf import Positional, arg
 
+import rsr
 from rsr.cli.command import OptionalFile, OptionalName, Switch, at_least_one, say, show
-
-if TYPE_CHECKING:
-    from rsr.reports.session import SessionPage
 
 REJECTED = 1
 """Exit code of `rsr check` where a session cannot be used."""
@@ -36,31 +34,23 @@ def check(
         json: also write everything to this file.
     """
     at_least_one(sessions)
-    from rsr.reports.session import examine_session, known_prints, page_document
 
-    others = known_prints(sessions)
+    others = rsr.reports.known_prints(sessions)
     pages = []
     for folder in sessions:
-        pages.append(examine_session(folder, scenario, others, simulate=not brief))
+        pages.append(rsr.reports.examine_session(folder, scenario, others, simulate=not brief))
         _show(pages[-1], brief)
     if html is not None:
-        from rsr.files import write_text
-        from rsr.reports.session_page import render_sessions
-
-        write_text(html, render_sessions(pages))
+        rsr.common.write_text(html, rsr.reports.render_sessions(pages))
     if json is not None:
-        from rsr.files import write_json
-
-        write_json(json, {"sessions": [page_document(page) for page in pages]})
+        rsr.common.write_json(json, {"sessions": [rsr.reports.page_document(page) for page in pages]})
     return REJECTED if any(page.verdict == "reject" for page in pages) else 0
 
 
-def _show(page: SessionPage, brief: bool) -> None:
-    from rsr.reports.session_page import finding_lines, headline, tables
-
-    mark, words = headline(page)
+def _show(page: rsr.reports.SessionPage, brief: bool) -> None:
+    mark, words = rsr.reports.headline(page)
     show(f"{mark}{' ' * max(2, 8 - len(page.verdict))}{escape(words)}")
-    for line in finding_lines(page):
+    for line in rsr.reports.finding_lines(page):
         say(f"        {line}")
-    for table in () if brief else tables(page):
+    for table in () if brief else rsr.reports.tables(page):
         show(table)

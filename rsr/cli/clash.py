@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import arg
 
-from rsr import progress
+import rsr
 from rsr.cli.command import (
     Count,
     Folder,
@@ -23,10 +23,9 @@ from rsr.cli.command import (
     say,
     show,
 )
-from rsr.errors import ConfigError
+from rsr.common import ConfigError, progress
 
 if TYPE_CHECKING:
-    from rsr.learned.clash import Comparison, KnownBlock
     from rsr.scenarios.built_in.strike import Shape
 
 
@@ -43,11 +42,10 @@ def data(
         mass: of the struck block, kg.
         mesh_unit: length of one unit of the mesh, m; 0.001 where it is drawn in mm.
     """
-    from rsr.learned.clash import generate_pairs
     from rsr.scenarios.built_in.strike import load_shape
 
     with progress.bar("strikes") as advance:
-        folder = generate_pairs(load_shape(shape, mass, mesh_unit), out, pairs, seed, advance)
+        folder = rsr.learned.clash.generate_pairs(load_shape(shape, mass, mesh_unit), out, pairs, seed, advance)
     say(f"{folder}: {pairs} strikes")
     return 0
 
@@ -61,13 +59,13 @@ def train(data: Folder, out: Folder, steps: Count = 8_000, seed: Count = 0) -> i
         steps: of training; a tenth will do for a first look.
         seed: equal seeds give equal bytes.
     """
-    from rsr.learned.clash import distil, load_definition_of, load_pairs, load_shape_of, save_surrogate
-
     with progress.bar("surrogate") as advance:
-        definition = load_definition_of(data)
-        learnt = distil(load_shape_of(data), load_pairs(data), steps, seed, advance, definition)
+        definition = rsr.learned.clash.load_definition_of(data)
+        learnt = rsr.learned.clash.distil(
+            rsr.learned.clash.load_shape_of(data), rsr.learned.clash.load_pairs(data), steps, seed, advance, definition
+        )
     evidence = {"accuracy": learnt.table_one.scaled, "accuracy_low_damping": learnt.bouncy.scaled}
-    save_surrogate(out, learnt.surrogate, evidence | {"accuracy_raw": learnt.table_one.raw})
+    rsr.learned.clash.save_surrogate(out, learnt.surrogate, evidence | {"accuracy_raw": learnt.table_one.raw})
     say(f"{out}: predicts {learnt.table_one.scaled:.1%} of unseen simulated strikes within 10 %")
     low, raw = learnt.bouncy.scaled, learnt.table_one.raw
     hint(f"at damping ratios from lower on: {low:.1%}; with rad/s as they stand: {raw:.1%}")
@@ -112,55 +110,41 @@ def adapt(
     if scenario is not None:
         return _adapt_scene(scenario, strikes, out, seed)
 
-    from rsr.learned.clash import StruckBlock, load_surrogate
     from rsr.scenarios.built_in.strike import load_shape
 
-    base = load_surrogate(surrogate) if surrogate else StruckBlock(load_shape(str(shape), mass, mesh_unit))
+    base = (
+        rsr.learned.clash.load_surrogate(surrogate)
+        if surrogate
+        else rsr.learned.clash.StruckBlock(load_shape(str(shape), mass, mesh_unit))
+    )
     return _adapt_prism(base, strikes, out, seed)
 
 
-def _adapt_prism(base: KnownBlock, strikes: Path, out: Path, seed: int) -> int:
-    from rsr.learned.clash import (
-        Surrogate,
-        adapt as fit,
-        compare,
-        learning_curve,
-        read_strikes,
-        save_adapted,
-        velocities_known,
-    )
-
-    recorded = read_strikes(strikes, base.shape)
+def _adapt_prism(base: rsr.learned.clash.KnownBlock, strikes: Path, out: Path, seed: int) -> int:
+    recorded = rsr.learned.clash.read_strikes(strikes, base.shape)
     with progress.bar("adaptation") as advance:
-        compared = compare(base, recorded, seed=seed, advance=advance)
-    model = fit(base, recorded, seed)
-    save_adapted(out, model)
-    _show_adapted(out, base.shape, compared, learning_curve(base, recorded, seed=seed))
+        compared = rsr.learned.clash.compare(base, recorded, seed=seed, advance=advance)
+    model = rsr.learned.clash.adapt(base, recorded, seed)
+    rsr.learned.clash.save_adapted(out, model)
+    _show_adapted(out, base.shape, compared, rsr.learned.clash.learning_curve(base, recorded, seed=seed))
     say(f"{out}: adapted to {len(recorded) - len(model.rejected)} strikes, {compared.how}")
-    if not velocities_known(recorded):
+    if not rsr.learned.clash.velocities_known(recorded):
         hint("no velocities recorded: judged are those from which the fitted slide ends where the block came to rest")
-    if isinstance(base, Surrogate) and (outside := int((~base.knows(recorded.strikes)).sum())):
+    if isinstance(base, rsr.learned.clash.Surrogate) and (outside := int((~base.knows(recorded.strikes)).sum())):
         hint(f"{outside} strikes lie outside the speeds, angles and faces that the surrogate was trained on: law alone")
     _name_glitches(strikes, model.rejected)
     return 0
 
 
 def _adapt_scene(scenario: str, strikes: Path, out: Path, seed: int) -> int:
-    from rsr.calibration import save_calibration
-    from rsr.learned.clash.scene import ContactScene
-    from rsr.learned.clash.scene_adaptation import adapt_scene, compare_scene, save_scene, scene_curve
-    from rsr.learned.clash.scene_tables import read_scene_strikes
-    from rsr.pipelines.clash.scene import scene_calibration
-    from rsr.scenarios import load_scenario
-
-    scene = ContactScene(load_scenario(scenario))
-    recorded = read_scene_strikes(strikes, scene)
+    scene = rsr.learned.clash.ContactScene(rsr.scenarios.load_scenario(scenario))
+    recorded = rsr.learned.clash.read_scene_strikes(strikes, scene)
     with progress.bar("adaptation") as advance:
-        compared = compare_scene(scene, recorded, seed=seed, advance=advance)
-    model = adapt_scene(scene, recorded, seed)
-    save_calibration(scene_calibration(model, compared), out)
-    save_scene(out, model)
-    _show_adapted(out, scene.shape, compared, scene_curve(scene, recorded, seed=seed))
+        compared = rsr.learned.clash.compare_scene(scene, recorded, seed=seed, advance=advance)
+    model = rsr.learned.clash.adapt_scene(scene, recorded, seed)
+    rsr.calibration.save_calibration(rsr.pipelines.scene_calibration(model, compared), out)
+    rsr.learned.clash.save_scene(out, model)
+    _show_adapted(out, scene.shape, compared, rsr.learned.clash.scene_curve(scene, recorded, seed=seed))
     say(f"{out}: adapted to {len(recorded) - len(model.rejected)} impacts, {compared.how}")
     if recorded.dropped:
         hint(f"left out, since in these the two do not meet: {_rows(recorded.dropped)} of {strikes}")
@@ -169,14 +153,10 @@ def _adapt_scene(scenario: str, strikes: Path, out: Path, seed: int) -> int:
     return 0
 
 
-def _show_adapted(out: Path, shape: Shape, compared: Comparison, curve: Mapping[int, float]) -> None:
-    from rsr.files import write_bytes
-    from rsr.learned.clash import write_comparison
-    from rsr.reports.strikes import comparison_table, strike_picture
-
-    write_comparison(out / "comparison.json", compared, curve)
-    write_bytes(out / "adaptation.png", strike_picture(shape, compared, curve))
-    show(comparison_table(compared))
+def _show_adapted(out: Path, shape: Shape, compared: rsr.learned.clash.Comparison, curve: Mapping[int, float]) -> None:
+    rsr.learned.clash.write_comparison(out / "comparison.json", compared, curve)
+    rsr.common.write_bytes(out / "adaptation.png", rsr.reports.strike_picture(shape, compared, curve))
+    show(rsr.reports.comparison_table(compared))
 
 
 def _name_glitches(strikes: Path, rejected: tuple[int, ...]) -> None:
@@ -214,21 +194,12 @@ def push(
         seed: of everything random; equal seeds give equal policies.
         json: also write the figures to this file.
     """
-    from rsr.files import write_bytes, write_json
-    from rsr.learned.clash import load_adapted
-    from rsr.learned.clash.planning import HybridStrikes
-    from rsr.learned.clash.push_training import SB3_DEFAULTS, PushSettings, push_figures, train_push
-    from rsr.learned.clash.pushing import push_routes
-    from rsr.learned.clash.segment import ROUTES, SegmentTask
-    from rsr.reports.strikes import push_picture, push_table
-    from rsr.simulators.strikes import FastRollout
-
     _check_positive(("--trials", trials), ("--steps", steps))
-    model = load_adapted(adapted)
+    model = rsr.learned.clash.load_adapted(adapted)
     if simulator == "hybrid":
-        rollouts = HybridStrikes(model)
+        rollouts = rsr.learned.clash.HybridStrikes(model)
     elif model.identified is not None:
-        rollouts = FastRollout(model.shape, model.identified.values, definition=model.base.definition)
+        rollouts = rsr.simulators.FastRollout(model.shape, model.identified.values, definition=model.base.definition)
     else:
         raise ConfigError(
             got="--simulator mujoco with a model that was adapted without a surrogate",
@@ -236,18 +207,20 @@ def push(
             where="rsr clash push",
             next_step="Adapt with --surrogate, or leave --simulator out.",
         )
-    task = SegmentTask(model.shape, most_strikes=strikes, reward=reward)
-    settings = PushSettings() if recipe == "default" else SB3_DEFAULTS
+    task = rsr.learned.clash.SegmentTask(model.shape, most_strikes=strikes, reward=reward)
+    settings = rsr.learned.clash.PushSettings() if recipe == "default" else rsr.learned.clash.SB3_DEFAULTS
     settings = settings if steps is None else replace(settings, train_steps=steps)
     with progress.bar(f"policy in {simulator}") as advance:
-        trained = train_push(task, rollouts, settings, seed, advance)
-    pushed = push_routes(trained.policy, tuple(ROUTES.values()), rollouts, trials, seed)
+        trained = rsr.learned.clash.train_push(task, rollouts, settings, seed, advance)
+    pushed = rsr.learned.clash.push_routes(
+        trained.policy, tuple(rsr.learned.clash.ROUTES.values()), rollouts, trials, seed
+    )
     trained.policy.save(out)
-    figures = push_figures(trained, pushed) | {"simulator": simulator}
+    figures = rsr.learned.clash.push_figures(trained, pushed) | {"simulator": simulator}
     for path in [out / "push.json", *([] if json is None else [json])]:
-        write_json(path, figures)
-    write_bytes(out / "push.png", push_picture(task, pushed, {simulator: trained.checkpoints}))
-    show(push_table(pushed, f"in {simulator}, {trials} trials a route"))
+        rsr.common.write_json(path, figures)
+    rsr.common.write_bytes(out / "push.png", rsr.reports.push_picture(task, pushed, {simulator: trained.checkpoints}))
+    show(rsr.reports.push_table(pushed, f"in {simulator}, {trials} trials a route"))
     say(f"{out}: best of {len(trained.checkpoints)} checkpoints, trained in {trained.seconds:.0f} s")
     if trained.collapsed:
         hint("the training collapsed later on: try another seed, or fewer steps")

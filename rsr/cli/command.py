@@ -7,20 +7,15 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Union
+from typing import Annotated, Any, Union
 
 import tyro
 from rich.console import Console, RenderableType
 from tyro.conf import arg
 
-from rsr.errors import ConfigError, RsrError
-from rsr.terminal import show_whole
+import rsr
+from rsr.common import ConfigError, RsrError, show_whole
 from rsr.workspace import Workspace
-
-if TYPE_CHECKING:
-    from rsr.calibration import Calibration
-    from rsr.scenarios import Scenario
-    from rsr.sessions import Session
 
 NOT_IN_ORDER = 1
 """Exit code where the answer is bad news: the robot has changed, or something here must be mended."""
@@ -83,23 +78,19 @@ OptionalName = Annotated[str | None, arg(metavar="S", help_behavior_hint="")]
 Switch = Annotated[bool, arg(help_behavior_hint="")]
 
 
-def read_sessions(scenario: Scenario, folders: Sequence[Path]) -> tuple[Session, ...]:
+def read_sessions(scenario: rsr.scenarios.Scenario, folders: Sequence[Path]) -> tuple[rsr.sessions.Session, ...]:
     """Read sessions and make sure that the scenario can use them."""
-    from rsr.sessions import check_session, read_session
-
     at_least_one(folders)
-    sessions = tuple(read_session(folder) for folder in folders)
+    sessions = tuple(rsr.sessions.read_session(folder) for folder in folders)
     for session in sessions:
-        check_session(session, scenario.channels)
+        rsr.sessions.check_session(session, scenario.channels)
     return sessions
 
 
-def calibration_of(scenario: Scenario, folder: Path | None) -> Calibration | None:
-    from rsr.calibration import load_calibration
-
+def calibration_of(scenario: rsr.scenarios.Scenario, folder: Path | None) -> rsr.calibration.Calibration | None:
     if folder is None:
         return None
-    calibration = load_calibration(folder)
+    calibration = rsr.calibration.load_calibration(folder)
     if calibration.scenario != scenario.name:
         raise ConfigError(
             got=f"a calibration of scenario {calibration.scenario}",

@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from rsr import progress
+import rsr
 from rsr.cli.command import Count, Folder, Name, OptionalCount, OptionalFile, OptionalFolder, OptionalName, Switch, say
+from rsr.common import ConfigError, progress
 from rsr.config import RetrainConfig, StartConfig
-from rsr.errors import ConfigError
 
 
 def export(
@@ -42,36 +42,31 @@ def export(
             where="command line",
             next_step="Say which of the two is to be written.",
         )
-    from rsr.calibration import load_calibration
-    from rsr.errors import PolicyError
-    from rsr.policies import Policy
-    from rsr.policies.export import export_policy
-    from rsr.scenarios import load_scenario, scenario_of
 
-    given = None if scenario is None else load_scenario(scenario)
-    trained_for = given or scenario_of(policy, Policy.load(policy).scenario)
-    loaded = load_calibration(calibration)
+    given = None if scenario is None else rsr.scenarios.load_scenario(scenario)
+    trained_for = given or rsr.scenarios.scenario_of(policy, rsr.policies.Policy.load(policy).scenario)
+    loaded = rsr.calibration.load_calibration(calibration)
     if loaded.scenario != trained_for.name:
-        raise PolicyError(
+        raise rsr.common.PolicyError(
             got=f"a calibration of scenario {loaded.scenario}",
             expected=f"one of {trained_for.name}, for which the policy was trained",
             where=str(calibration),
             next_step="Name the calibration in whose simulator the policy was trained.",
         )
-    contract = export_policy(trained_for, policy, out, loaded.vector(), calibration, session)
+    contract = rsr.policies.export_policy(trained_for, policy, out, loaded.vector(), calibration, session)
     error, count = contract.parity["max_error"], contract.parity["observations"]
     say(f"{out}: actions differ from the stored policy's by at most {error:.1e} on {count} observations")
     return 0
 
 
 def _export_model(calibration: Path, model: Path, scenario: str | None) -> int:
-    from rsr.calibration import load_calibration
-    from rsr.calibration.hand_over import hand_over
-    from rsr.scenarios import load_scenario, scenario_of
-
-    loaded = load_calibration(calibration)
-    described = scenario_of(calibration, loaded.scenario) if scenario is None else load_scenario(scenario)
-    say(str(hand_over(described, loaded, model)))
+    loaded = rsr.calibration.load_calibration(calibration)
+    described = (
+        rsr.scenarios.scenario_of(calibration, loaded.scenario)
+        if scenario is None
+        else rsr.scenarios.load_scenario(scenario)
+    )
+    say(str(rsr.calibration.hand_over(described, loaded, model)))
     say(f"{model.with_suffix('.md')}: what this proves and what it does not")
     return 0
 
@@ -98,10 +93,10 @@ def deploy(
         fast: do not wait for real time to pass; for stand-ins alone.
         scenario: path of the scenario's YAML file, where it is not a built-in one.
     """
-    from rsr.pipelines.lab.deploy import deploy as run
-
     with progress.bar("deploy") as advance:
-        recorded = run(policy, robot, out, session, episodes, seed, advance, real_time=not fast, scenario=scenario)
+        recorded = rsr.pipelines.deploy(
+            policy, robot, out, session, episodes, seed, advance, real_time=not fast, scenario=scenario
+        )
     for note in filter(None, (recorded.card.notes,)):
         say(note)
     say(str(out / recorded.card.scenario / session))
@@ -114,14 +109,11 @@ def recover(recording: Positional[Folder], /) -> int:
     Args:
         recording: hidden folder of a recording (.NAME.recording) or of a half-written session (.NAME.*.part).
     """
-    from rsr.sessions import recover_session
-    from rsr.sessions.journal import RECORDING, Journal
-
-    if recording.suffix == RECORDING:
-        session = Journal(recording).close()
+    if recording.suffix == rsr.sessions.RECORDING:
+        session = rsr.sessions.Journal(recording).close()
         say(f"{recording.parent / session.card.session}: {len(session.episodes)} episodes")
     else:
-        say(str(recover_session(recording)))
+        say(str(rsr.sessions.recover_session(recording)))
     return 0
 
 
@@ -151,22 +143,20 @@ def train(
             ends earlier where success has levelled off.
         seed: of everything random.
     """
-    from rsr.calibration import load_calibration, start_calibration
-    from rsr.config import parse_config
-    from rsr.pipelines.loop.stages import simulators
-    from rsr.policies.training import settings_from_scratch, train as learn
-    from rsr.scenarios import load_scenario, structured
-
     start = {"algorithm": algorithm, "train_steps": steps}
     given = {"seed": seed, "start": start, "retrain": {"randomise": randomise}}
-    config = parse_config(given, where="command line")
-    loaded = load_scenario(scenario)
-    settings = settings_from_scratch(config.start.algorithm, loaded, config.start.train_steps)
-    start = start_calibration(loaded) if calibration is None else load_calibration(calibration)
-    loaded = structured(loaded, start.structure)
-    params = simulators(loaded, start, config.retrain, settings.copies, config.seed)
+    config = rsr.config.parse_config(given, where="command line")
+    loaded = rsr.scenarios.load_scenario(scenario)
+    settings = rsr.policies.settings_from_scratch(config.start.algorithm, loaded, config.start.train_steps)
+    start = (
+        rsr.calibration.start_calibration(loaded)
+        if calibration is None
+        else rsr.calibration.load_calibration(calibration)
+    )
+    loaded = rsr.scenarios.structured(loaded, start.structure)
+    params = rsr.pipelines.simulators(loaded, start, config.retrain, settings.copies, config.seed)
     with progress.bar("train") as advance:
-        trained = learn(loaded, params, settings, config.seed, advance)
+        trained = rsr.policies.train(loaded, params, settings, config.seed, advance)
     trained.save(out)
     last = f", {trained.curve[-1]['success']:.0%} success in simulation while exploring" if trained.curve else ""
     say(f"{out}{last}")

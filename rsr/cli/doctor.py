@@ -21,9 +21,10 @@ import psutil
 from rich.markup import escape
 from rich.table import Table
 
+import rsr
 from rsr.cli.command import NOT_IN_ORDER, OptionalFolder, Switch, located, show
-from rsr.errors import WorkspaceError
-from rsr.pipelines.receipt import installed_version
+from rsr.common import WorkspaceError
+from rsr.pipelines import installed_version
 
 _LEAST_FREE_GB = 2.0
 _OLDEST_PYTHON = (3, 11)
@@ -83,10 +84,9 @@ def of_workspace(root: Path) -> Iterator[Diagnosis]:
 
 def of_hashes(root: Path) -> Iterator[Diagnosis]:
     """Read everything that a campaign recorded and computed; what disagrees with DVC's notes, one finding each."""
-    from rsr.pipelines.verification import verify
     from rsr.workspace import Workspace
 
-    wrong = verify(Workspace(root))
+    wrong = rsr.pipelines.verify(Workspace(root))
     remedy = "Results: delete the file, run the loop. Recordings, cache: delete the file, `dvc pull`."
     yield from (Diagnosis("bad", "hash", words, remedy) for words in wrong)
     if not wrong:

@@ -9,18 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import arg
 
+import rsr
 from rsr.cli.command import Folders, Name, OptionalFile, OptionalFolder, Switch, calibration_of, read_sessions, show
-from rsr.errors import ConfigError
-from rsr.terminal import titled_table
+from rsr.common import ConfigError, titled_table
 
 if TYPE_CHECKING:
     import numpy as np
-
-    from rsr.calibration import Calibration
-    from rsr.scenarios import Scenario
-    from rsr.scenarios.metrics import StartName
-    from rsr.sessions import Session
-    from rsr.simulators import Simulator
 
 
 def evaluate(
@@ -41,12 +35,8 @@ def evaluate(
         start: where simulations begin, one of those that the scenario's YAML file lists; by default its first.
         json: also write the figures to this file.
     """
-    from rsr.files import write_json
-    from rsr.scenarios import load_scenario
-    from rsr.sessions import join_sessions
-
-    loaded = load_scenario(scenario)
-    session = join_sessions(read_sessions(loaded, sessions))
+    loaded = rsr.scenarios.load_scenario(scenario)
+    session = rsr.sessions.join_sessions(read_sessions(loaded, sessions))
     judged = calibration_of(loaded, calibration)
     chosen = _held_out(judged, len(session.episodes)) if held_out else tuple(range(len(session.episodes)))
     figures = _figures_of(loaded, session, judged, calibration, chosen, loaded.evaluation.start(start))
@@ -56,11 +46,11 @@ def evaluate(
         notes = {"scenario": loaded.name, "start": loaded.evaluation.start(start), "episodes": len(chosen)}
         origin = {"calibration": str(calibration) if calibration else None, "held_out": held_out}
         nominal = {f"{name}_nominal": value for name, value in figures["nominal"].items()}
-        write_json(json, {**notes, **origin, **best, **nominal})
+        rsr.common.write_json(json, {**notes, **origin, **best, **nominal})
     return 0
 
 
-def _held_out(calibration: Calibration | None, count: int) -> tuple[int, ...]:
+def _held_out(calibration: rsr.calibration.Calibration | None, count: int) -> tuple[int, ...]:
     """Number the episodes that the calibration did not fit."""
     if calibration is None:
         raise ConfigError(
@@ -82,12 +72,12 @@ def _held_out(calibration: Calibration | None, count: int) -> tuple[int, ...]:
 
 
 def _figures_of(
-    scenario: Scenario,
-    session: Session,
-    calibration: Calibration | None,
+    scenario: rsr.scenarios.Scenario,
+    session: rsr.sessions.Session,
+    calibration: rsr.calibration.Calibration | None,
     folder: Path | None,
     chosen: Sequence[int],
-    start: StartName,
+    start: rsr.scenarios.StartName,
 ) -> dict[str, dict[str, float]]:
     """The gap and the scenario's own metrics: "nominal" or "calibration" -> name -> figure.
 
@@ -96,58 +86,53 @@ def _figures_of(
     Args:
         folder: of the calibration; a method that learns a simulator left it there.
     """
-    from rsr.pipelines.methods import simulator_of
-    from rsr.scenarios import structured
-    from rsr.scenarios.collision import CollisionPair
-
     figures = {}
-    with simulator_of(scenario, None, None) as plain:
+    with rsr.pipelines.simulator_of(scenario, None, None) as plain:
         figures["nominal"] = _judged(scenario, session, scenario.space.nominal, chosen, start, plain)
     if calibration is not None:
         values = {name: estimate.value for name, estimate in calibration.estimates.items()}
-        own = structured(scenario, calibration.structure)
-        with simulator_of(own, calibration.method, folder) as simulator:
+        own = rsr.scenarios.structured(scenario, calibration.structure)
+        with rsr.pipelines.simulator_of(own, calibration.method, folder) as simulator:
             params = scenario.space.vector(values)
             figures["calibration"] = _judged(own, session, params, chosen, start, simulator)
     by_clash = calibration is not None and calibration.method == "clash"
-    if by_clash and folder is not None and isinstance(scenario.collision, CollisionPair):
+    if by_clash and folder is not None and isinstance(scenario.collision, rsr.scenarios.CollisionPair):
         for name, more in _strikes(scenario, session, folder, chosen).items():
             figures[name] |= more
     return figures
 
 
 def _judged(
-    scenario: Scenario,
-    session: Session,
+    scenario: rsr.scenarios.Scenario,
+    session: rsr.sessions.Session,
     params: np.ndarray,
     chosen: Sequence[int],
-    start: StartName,
-    simulator: Simulator,
+    start: rsr.scenarios.StartName,
+    simulator: rsr.simulators.Simulator,
 ) -> dict[str, float]:
-    from rsr.calibration import channel_rms, replay
-    from rsr.scenarios.sensors import bias_free
-    from rsr.simulators import correct_sensors, evaluate_recording
-
-    episodes = correct_sensors(scenario, simulator, [session.episodes[index] for index in chosen], params)
-    errors = channel_rms(scenario, episodes, replay(scenario, simulator, episodes, params))
+    episodes = rsr.simulators.correct_sensors(
+        scenario, simulator, [session.episodes[index] for index in chosen], params
+    )
+    errors = rsr.calibration.channel_rms(
+        scenario, episodes, rsr.calibration.replay(scenario, simulator, episodes, params)
+    )
     figures = {"gap": errors[scenario.gap_channel]}
     for suffix, as_recorded in (("", False), ("_as_recorded", True)):
-        if not as_recorded or scenario.sensor_delays or bias_free(scenario):
-            judged = evaluate_recording(scenario, session, params, start, chosen, simulator, as_recorded)
+        if not as_recorded or scenario.sensor_delays or rsr.scenarios.bias_free(scenario):
+            judged = rsr.simulators.evaluate_recording(scenario, session, params, start, chosen, simulator, as_recorded)
             figures |= {f"{each.name}{suffix}": judged[each.name] for each in scenario.evaluation.metrics}
     return figures
 
 
-def _strikes(scenario: Scenario, session: Session, folder: Path, chosen: Sequence[int]) -> dict[str, dict[str, float]]:
+def _strikes(
+    scenario: rsr.scenarios.Scenario, session: rsr.sessions.Session, folder: Path, chosen: Sequence[int]
+) -> dict[str, dict[str, float]]:
     """How well single strikes are predicted: by the adapted model, and by what it was before any recording."""
-    from rsr.learned.clash import load_adapted, strikes_of
-    from rsr.learned.clash.calibration import Predicted, adapted, nominal
-
-    model = load_adapted(folder)
+    model = rsr.learned.clash.load_adapted(folder)
     picked = [session.episodes[index] for index in chosen]
-    found = strikes_of(scenario, [replace(session, episodes=tuple(picked))]).strikes
-    predictors = {"nominal": nominal(model.base), "calibration": adapted(model)}
-    judged = {name: Predicted(found, *predict(found.strikes)) for name, predict in predictors.items()}
+    found = rsr.learned.clash.strikes_of(scenario, [replace(session, episodes=tuple(picked))]).strikes
+    predictors = {"nominal": rsr.learned.clash.nominal(model.base), "calibration": rsr.learned.clash.adapted(model)}
+    judged = {name: rsr.learned.clash.Predicted(found, *predict(found.strikes)) for name, predict in predictors.items()}
     return {name: _named(asdict(each.figures(model.shape))) for name, each in judged.items()}
 
 

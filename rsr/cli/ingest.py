@@ -6,21 +6,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from tyro.conf import Positional, arg
 
-from rsr import progress
+import rsr
 from rsr.cli.command import Count, Folder, Name, OptionalFile, OptionalFolder, Switch, ask, hint, say
-from rsr.errors import ConfigError, Refused
-
-if TYPE_CHECKING:
-    from rsr.scenarios import Scenario
-    from rsr.sessions import Session
-    from rsr.sessions.checks.findings import Finding
-    from rsr.sessions.exporters import Simulated
-    from rsr.sessions.ingest.mapping import Question
-    from rsr.sessions.ingest.session import Ingested
+from rsr.common import ConfigError, Refused, progress
 
 _Optional = arg(metavar="NAME", help_behavior_hint="")
 
@@ -58,14 +50,10 @@ def ingest(
         quarantine: folder that a source is moved to which could run code, fill the disk, or is not what it says it is,
             the reason beside it in a text file; by default a refused source stays where it is.
     """
-    from rsr.scenarios import load_scenario
-    from rsr.scenarios.recorded import target_of
     from rsr.sessions.ingest import session as sessions
-    from rsr.sessions.ingest.mapping import write_mapping
-    from rsr.sessions.intake.screening import IntakeLimits
 
     _check(sources, largest_mb)
-    loaded = load_scenario(scenario)
+    loaded = rsr.scenarios.load_scenario(scenario)
     file = map or Path("mappings") / f"{loaded.name}.yaml"
     given = _lines(file)
     answers = _ask if sys.stdin.isatty() and sys.stderr.isatty() else None
@@ -73,19 +61,19 @@ def ingest(
     with _explained(file, sources, quarantine), bar as advance:
         found = sessions.ingest(
             sources,
-            target_of(loaded),
+            rsr.scenarios.target_of(loaded),
             out,
             given=given,
             format=format,
             name=name,
             origin=sessions.Origin("simulator" if simulated else "lab", simulated, robot),
             keep=keep,
-            limits=IntakeLimits(largest_mb),
+            limits=rsr.sessions.IntakeLimits(largest_mb),
             ask=answers,
             say=hint,
             advance=advance,
         )
-    write_mapping(file, found.mapping)
+    rsr.sessions.write_mapping(file, found.mapping)
     _tell(found, file, scenario, loaded)
     say(str(found.folder))
     return 0
@@ -93,9 +81,7 @@ def ingest(
 
 def _lines(file: Path) -> dict[str, Any]:
     """What the mapping's file says, where there is one."""
-    from rsr.sessions.ingest.mapping import read_lines
-
-    given = read_lines(file) if file.is_file() else {}
+    given = rsr.sessions.read_lines(file) if file.is_file() else {}
     if given:
         hint(f"mapping: {file}")
     return given
@@ -131,7 +117,7 @@ def _check(sources: tuple[Path, ...], largest_mb: int) -> None:
         )
 
 
-def _ask(question: Question) -> Any:
+def _ask(question: rsr.sessions.Question) -> Any:
     """Ask in the terminal; Enter takes the suggestion."""
     import yaml
 
@@ -149,10 +135,12 @@ def _ask(question: Question) -> Any:
 
 def _set_aside(error: Refused, sources: tuple[Path, ...], folder: Path | None) -> Refused:
     """Move the source that was refused to the folder that was named for it; the others stay, and without one all do."""
-    from rsr.sessions.intake.gate import quarantine
-
     source = _named_in(error, sources) if folder is not None else None
-    moved = "and nothing was moved" if source is None else f"the source is now {quarantine(source, error, folder)}"
+    moved = (
+        "and nothing was moved"
+        if source is None
+        else f"the source is now {rsr.sessions.quarantine(source, error, folder)}"
+    )
     return error.reworded(next_step=f"Nothing was stored, {moved}. {error.next_step}")
 
 
@@ -164,7 +152,7 @@ def _named_in(error: Refused, sources: tuple[Path, ...]) -> Path | None:
     return max(named or sources, key=lambda each: len(str(each.resolve())))  # run-10 begins like run-1
 
 
-def _tell(found: Ingested, file: Path, scenario: str, loaded: Scenario) -> None:
+def _tell(found: rsr.sessions.Ingested, file: Path, scenario: str, loaded: rsr.scenarios.Scenario) -> None:
     for words in found.damage:
         hint(f"note: {words}")
     if found.known:
@@ -176,18 +164,14 @@ def _tell(found: Ingested, file: Path, scenario: str, loaded: Scenario) -> None:
         hint(f"{finding.severity}: {finding}")
 
 
-def _poses(scenario: Scenario, folder: Path) -> list[Finding]:
+def _poses(scenario: rsr.scenarios.Scenario, folder: Path) -> list[rsr.sessions.Finding]:
     """Poses that the scene does not allow; of a session that lacks what they need, none."""
-    from rsr.errors import SessionError
-    from rsr.sessions import check_session, read_session
-    from rsr.simulators.recorded_poses import judge_poses
-
-    session = read_session(folder)
+    session = rsr.sessions.read_session(folder)
     try:
-        check_session(session, scenario.channels)
-    except SessionError:  # a channel was left out: `rsr check` says which
+        rsr.sessions.check_session(session, scenario.channels)
+    except rsr.common.SessionError:  # a channel was left out: `rsr check` says which
         return []
-    return list(judge_poses(scenario, session))
+    return list(rsr.simulators.judge_poses(scenario, session))
 
 
 # Command: recordings that research groups publish, as sessions.
@@ -209,11 +193,9 @@ def data(
         root: folder of the sessions.
         source: take the authors' files, or one parquet table of them, from here instead of fetching them.
     """
-    from rsr.sessions.public import get_data, public_data
-
-    published = public_data(name)
+    published = rsr.sessions.public_data(name)
     with progress.bar("data") as advance:
-        folder = get_data(name, root, source, advance)
+        folder = rsr.sessions.get_data(name, root, source, advance)
     say(f"{folder}: {published.title} ({published.licence}), from {published.page}")
     return 0
 
@@ -237,25 +219,19 @@ def convert(
         out: what to write; nothing that is there is overwritten.
         calibration: for rrd, whose parameters to simulate with; nominal ones without it.
     """
-    from rsr.sessions import read_session
-    from rsr.sessions.exporters import EXPORTERS, export_session
-
-    recorded = read_session(session)
-    wanted = to in EXPORTERS and (EXPORTERS[to].takes_simulated or calibration is not None)
+    recorded = rsr.sessions.read_session(session)
+    wanted = to in rsr.sessions.EXPORTERS and (rsr.sessions.EXPORTERS[to].takes_simulated or calibration is not None)
     simulated = _simulated(recorded, calibration) if wanted else None
-    say(str(export_session(recorded, to, out, simulated)))
+    say(str(rsr.sessions.export_session(recorded, to, out, simulated)))
     return 0
 
 
-def _simulated(session: Session, folder: Path | None) -> Simulated:
+def _simulated(session: rsr.sessions.Session, folder: Path | None) -> rsr.sessions.Simulated:
     """Replay every episode open loop, restarted as the scenario says."""
-    from rsr.calibration import load_calibration, replay
-    from rsr.scenarios import load_scenario
-    from rsr.sessions import check_session
-    from rsr.simulators import MujocoSimulator
-
-    scenario = load_scenario(session.card.scenario)
-    check_session(session, scenario.channels)
-    values = scenario.space.nominal if folder is None else load_calibration(folder).vector()
-    with MujocoSimulator(scenario) as simulator:
-        return [scenario.measure(states) for states in replay(scenario, simulator, session.episodes, values)]
+    scenario = rsr.scenarios.load_scenario(session.card.scenario)
+    rsr.sessions.check_session(session, scenario.channels)
+    values = scenario.space.nominal if folder is None else rsr.calibration.load_calibration(folder).vector()
+    with rsr.simulators.MujocoSimulator(scenario) as simulator:
+        return [
+            scenario.measure(states) for states in rsr.calibration.replay(scenario, simulator, session.episodes, values)
+        ]

@@ -7,8 +7,9 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
+import rsr
 from rsr.cli.command import NOT_IN_ORDER, OptionalFile, OptionalFolder, located, say
-from rsr.files import write_json
+from rsr.common import write_json
 
 
 def drift(
@@ -27,9 +28,7 @@ def drift(
         workspace: the campaign's folder; by default the current one or the nearest above it.
         json: also write the figures to this file.
     """
-    from rsr.pipelines.lab.gap_check import check_gap
-
-    found = check_gap(located(workspace), sessions)
+    found = rsr.pipelines.check_gap(located(workspace), sessions)
     say(str(found))
     if json is not None:
         figures = {"gap_then": found.gap_then, "gap_now": found.gap_now, "limit": found.limit, "unit": found.gap_unit}

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rich.markup import escape
 
-from rsr import progress
+import rsr
 from rsr.cli.command import (
     Count,
     Folder,
@@ -19,11 +17,7 @@ from rsr.cli.command import (
     say,
     show,
 )
-from rsr.terminal import titled_table
-
-if TYPE_CHECKING:
-    from rsr.infogap import EstimatorChoice
-    from rsr.planning import RecordingPlan
+from rsr.common import progress, titled_table
 
 _LISTED = 12
 
@@ -48,31 +42,23 @@ def plan(
         policy: folder of a policy to run from fresh starts, too, where the scenario has a task.
         seed: of everything random.
     """
-    from rsr.calibration import load_calibration
-    from rsr.config import parse_config
-    from rsr.files import write_bytes, write_json
-    from rsr.planning import make_plan
-    from rsr.policies import Policy
-    from rsr.reports.plan import plan_figure
-    from rsr.scenarios import load_scenario
-
-    settings = parse_config({"seed": seed}, where="command line")
-    loaded = load_scenario(scenario)
+    settings = rsr.config.parse_config({"seed": seed}, where="command line")
+    loaded = rsr.scenarios.load_scenario(scenario)
     calibration_of(loaded, calibration)
     recorded = read_sessions(loaded, sessions)
-    actor = None if policy is None else Policy.load(policy, loaded)
+    actor = None if policy is None else rsr.policies.Policy.load(policy, loaded)
     with progress.bar("plan") as advance:
-        made = make_plan(
+        made = rsr.planning.make_plan(
             loaded,
             recorded,
-            load_calibration(calibration),
+            rsr.calibration.load_calibration(calibration),
             candidates=candidates,
             seed=settings.seed,
             policy=actor,
             advance=advance,
         )
-    write_json(out / "plan.json", made.document())
-    write_bytes(out / "plan.png", plan_figure(made))
+    rsr.common.write_json(out / "plan.json", made.document())
+    rsr.common.write_bytes(out / "plan.png", rsr.reports.plan_figure(made))
     _show_plan(made)
     say(str(out))
     return 0
@@ -96,40 +82,34 @@ def divergence(
         seed: of the draw.
         json: also write the figures to this file.
     """
-    from rsr.config import parse_config
-    from rsr.files import write_json
-    from rsr.infogap import diagnose
-    from rsr.planning import ObservedTransitions, TransitionPairs
-    from rsr.randomness import generator
-    from rsr.scenarios import load_scenario, structured
-    from rsr.simulators import MujocoSimulator
-
-    settings = parse_config({"seed": seed, "infogap": {"transitions": transitions}}, where="command line")
-    loaded = load_scenario(scenario)
+    settings = rsr.config.parse_config({"seed": seed, "infogap": {"transitions": transitions}}, where="command line")
+    loaded = rsr.scenarios.load_scenario(scenario)
     fitted = calibration_of(loaded, calibration)
-    simulated_as = loaded if fitted is None else structured(loaded, fitted.structure)
+    simulated_as = loaded if fitted is None else rsr.scenarios.structured(loaded, fitted.structure)
     params = loaded.space.nominal if fitted is None else fitted.vector()
     count = settings.infogap.transitions
-    pairs = TransitionPairs(
-        simulated_as, read_sessions(loaded, sessions), count, generator(settings.seed, "divergence")
+    pairs = rsr.planning.TransitionPairs(
+        simulated_as, read_sessions(loaded, sessions), count, rsr.common.generator(settings.seed, "divergence")
     )
-    with MujocoSimulator(simulated_as) as simulator:
+    with rsr.simulators.MujocoSimulator(simulated_as) as simulator:
         simulated = pairs.simulated(simulator, params)
-    found = diagnose(pairs.real, simulated, noise=ObservedTransitions(loaded).noise(), skew=settings.infogap.skew)
+    found = rsr.infogap.diagnose(
+        pairs.real, simulated, noise=rsr.planning.ObservedTransitions(loaded).noise(), skew=settings.infogap.skew
+    )
     _show_diagnosis(found)
     if json is not None:
-        write_json(json, _figures(found))
+        rsr.common.write_json(json, _figures(found))
     return 0
 
 
-def _figures(found: EstimatorChoice) -> dict[str, float | str]:
+def _figures(found: rsr.infogap.EstimatorChoice) -> dict[str, float | str]:
     each = {f"{estimate.estimator}_nats": estimate.value for estimate in found.estimates}
     floors = {f"{estimate.estimator}_floor_nats": estimate.floor for estimate in found.estimates}
     facts = {"samples": found.samples, "columns": found.columns, "kernel_crowd": found.crowd}
     return {"advised": found.advised, **each, **floors, **facts, "duplicates": found.duplicates}
 
 
-def _show_diagnosis(found: EstimatorChoice) -> None:
+def _show_diagnosis(found: rsr.infogap.EstimatorChoice) -> None:
     title = f"KL(real || simulated), {found.samples} transitions of {found.columns} columns"
     rows = []
     for each in found.estimates:
@@ -139,7 +119,7 @@ def _show_diagnosis(found: EstimatorChoice) -> None:
     say(f"take {found.advised}: {'; '.join(found.reasons)}")
 
 
-def _show_plan(made: RecordingPlan) -> None:
+def _show_plan(made: rsr.planning.RecordingPlan) -> None:
     rows = []
     for rank, each in enumerate(made.ranked[:_LISTED], start=1):
         figures = (f"{each.novelty:.2f}", f"{each.weak_nats:.1f}", each.most_informed)

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import arg
 
-from rsr import progress
+import rsr
 from rsr.cli.command import Count, Folder, Name, OptionalFile, say, show
-from rsr.terminal import titled_table
+from rsr.common import progress, titled_table
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from rsr.learned.gnn.pushes import Pushes
 
 _STARTS = 10
 # Cubes that were pushed at 2 m/s have come to rest by then.
@@ -45,32 +44,31 @@ def push(
         seed: of the starts.
         json: also write the pushes and their course to this file.
     """
-    from rsr.calibration import load_calibration
-    from rsr.files import write_json
-    from rsr.learned.gnn import free_bodies, load_gnn, rollout
-    from rsr.learned.gnn.pushes import PushTask, carry_out, optimise_push, sample_starts
-    from rsr.scenarios import load_scenario
-
-    loaded = load_scenario(scenario)
-    learnt, params = load_gnn(loaded, calibration).network, load_calibration(calibration).vector()
-    task, world = PushTask.of(loaded, params, target), free_bodies(loaded, params).world
+    loaded = rsr.scenarios.load_scenario(scenario)
+    learnt, params = (
+        rsr.learned.gnn.load_gnn(loaded, calibration).network,
+        rsr.calibration.load_calibration(calibration).vector(),
+    )
+    task, world = rsr.learned.gnn.PushTask.of(loaded, params, target), rsr.learned.gnn.free_bodies(loaded, params).world
     frames = round(_HORIZON_S / task.dt_s)
-    starts = sample_starts(task, _STARTS, seed)
+    starts = rsr.learned.gnn.sample_starts(task, _STARTS, seed)
     with progress.bar("push") as advance:
-        found = optimise_push(lambda start: rollout(learnt, world, start, frames), task, starts, steps, advance)
+        found = rsr.learned.gnn.optimise_push(
+            lambda start: rsr.learned.gnn.rollout(learnt, world, start, frames), task, starts, steps, advance
+        )
     show(_table(found))
     best = int(found.distance_m.argmin())
-    carried_out_m = carry_out(loaded, params, task, found.velocity_m_s[best : best + 1], frames).item()
+    carried_out_m = rsr.learned.gnn.carry_out(loaded, params, task, found.velocity_m_s[best : best + 1], frames).item()
     x, y = found.velocity_m_s[best].tolist()
     say(f"push with {x:.3f} m/s along x and {y:.3f} m/s along y: {1e3 * found.distance_m[best]:.1f} mm from the target")
     say(f"carried out by MuJoCo: {1e3 * carried_out_m:.1f} mm from the target")
     if json is not None:
         figures = {name: getattr(found, name).tolist() for name in ("velocity_m_s", "distance_m", "trace_m")}
-        write_json(json, figures | {"carried_out_m": carried_out_m})
+        rsr.common.write_json(json, figures | {"carried_out_m": carried_out_m})
     return 0
 
 
-def _table(found: Pushes) -> Table:
+def _table(found: rsr.learned.gnn.Pushes) -> Table:
     rows = []
     for tried, velocity, trace, distance in zip(
         found.tried_m_s, found.velocity_m_s, found.trace_m, found.distance_m, strict=True

@@ -2,3 +2,7 @@
 
 Imports nothing else of `rsr`.
 """
+
+from rsr.common.facade import lazy
+
+__getattr__, __dir__, __all__ = lazy(__name__, __file__)

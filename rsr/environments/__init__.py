@@ -6,10 +6,10 @@ May import sessions, scenarios, simulators and infogap. Importing this room regi
 
 import gymnasium
 
-from rsr.environments.world import World
+from rsr.common.facade import lazy
 from rsr.scenarios import built_in_tasks
-
-__all__ = ["World"]
 
 for _name in built_in_tasks():
     gymnasium.register(f"rsr/{_name}-v0", entry_point="rsr.environments.gymnasium:TaskEnv", kwargs={"scenario": _name})
+
+__getattr__, __dir__, __all__ = lazy(__name__, __file__)

@@ -22,15 +22,22 @@ import mujoco
 import numpy as np
 from gymnasium.spaces import Box
 
+from rsr.common import ConfigError
 from rsr.environments.measuring import Measuring
 from rsr.environments.task_trial import tried_task
-from rsr.errors import ConfigError
-from rsr.scenarios import Channels, Scenario, Starts, Task, load_scenario
-from rsr.scenarios.activations import steady_activations
-from rsr.scenarios.commands import limits_of, rest_command
-from rsr.scenarios.task import OBSERVATION_LIMIT, Value
-from rsr.simulators import SentCommands
-from rsr.simulators.effects import EffectStepper
+from rsr.scenarios import (
+    OBSERVATION_LIMIT,
+    Channels,
+    Scenario,
+    Starts,
+    Task,
+    Value,
+    limits_of,
+    load_scenario,
+    rest_command,
+    steady_activations,
+)
+from rsr.simulators import EffectStepper, SentCommands
 
 _IMAGE_HEIGHT, _IMAGE_WIDTH = 480, 640
 _MARKER_M = 0.015

@@ -8,10 +8,22 @@ from typing import Protocol
 import numpy as np
 
 from rsr.environments.sensor_model import SensorModel
-from rsr.scenarios import Channels, Observed, Scenario, Starts, Task, difference
-from rsr.scenarios.braking import PAST, RATE
-from rsr.scenarios.commands import limits_of, readings_at_rest, rest_command
-from rsr.scenarios.task import HELD, TIME, VELOCITY
+from rsr.scenarios import (
+    HELD,
+    PAST,
+    RATE,
+    TIME,
+    VELOCITY,
+    Channels,
+    Observed,
+    Scenario,
+    Starts,
+    Task,
+    difference,
+    limits_of,
+    readings_at_rest,
+    rest_command,
+)
 
 FILTER = 0.5
 """Share of the newest difference in a velocity; the rest is the velocity before."""

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rsr.infogap import InfoGapReward, transition_noise, transitions
-from rsr.scenarios import Channels, Task
-from rsr.scenarios.limits import MotionLimits
+from rsr.scenarios import Channels, MotionLimits, Task
 
 Bonus = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 """Extra reward of transitions: (features [B, f], action [B, m], features after it [B, f]) -> [B], without noise."""

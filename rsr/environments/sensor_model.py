@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from rsr.rotations import from_rotation_vector, product
-from rsr.scenarios import Channels, Observed, Scenario
-from rsr.scenarios.sensors import scales
+from rsr.common import from_rotation_vector, product
+from rsr.scenarios import Channels, Observed, Scenario, scales
 
 
 class SensorModel:

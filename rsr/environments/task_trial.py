@@ -7,12 +7,9 @@ from collections.abc import Iterable
 import mujoco
 import numpy as np
 
+from rsr.common import ScenarioError, generator
 from rsr.environments.measuring import at_rest
-from rsr.errors import ScenarioError
-from rsr.randomness import generator
-from rsr.scenarios import Channels, Scenario, Starts, Task, task_of
-from rsr.scenarios.commands import limits_of, rest_command
-from rsr.scenarios.task import VELOCITY
+from rsr.scenarios import VELOCITY, Channels, Scenario, Starts, Task, limits_of, rest_command, task_of
 
 _COUNT = 8
 _TOLERANCE = 1e-6

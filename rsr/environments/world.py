@@ -9,13 +9,10 @@ import mujoco
 import numpy as np
 from mujoco import rollout as mujoco_rollout
 
+from rsr.common import ConfigError
 from rsr.environments.measuring import Measuring
-from rsr.errors import ConfigError
-from rsr.scenarios import Channels, Scenario, Starts, task_of
-from rsr.scenarios.activations import steady_activations
-from rsr.scenarios.commands import limits_of, rest_commands
-from rsr.simulators import SentCommands
-from rsr.simulators.effects import EffectBatch
+from rsr.scenarios import Channels, Scenario, Starts, limits_of, rest_commands, steady_activations, task_of
+from rsr.simulators import EffectBatch, SentCommands
 
 
 class World:

@@ -7,34 +7,9 @@
 
 `features` builds and scales transitions; `densities` and `estimators` measure KL(real || simulated), and `choice` says
 which estimator fits the data at hand; `transport` gives W1 or W2 of one added sample in closed form, and of a batch;
-`fitting` puts them together into a `reward`. Numpy and scipy alone: from rsr it imports only `errors` and `files`.
+`fitting` puts them together into a `reward`. Numpy and scipy alone: from rsr it imports only `common`.
 """
 
-from rsr.infogap.choice import EstimatorChoice, diagnose
-from rsr.infogap.densities import kl_axis, kl_conditional_gaussian
-from rsr.infogap.estimators import ESTIMATORS, divergence
-from rsr.infogap.features import Scaler, transition_noise, transitions
-from rsr.infogap.fitting import RewardSettings, fit_infogap
-from rsr.infogap.reward import InfoGapReward, open_share
-from rsr.infogap.transport import METRICS, GroundMetric, Transport, saturating, w_of_added_batch
+from rsr.common.facade import lazy
 
-__all__ = [
-    "ESTIMATORS",
-    "METRICS",
-    "EstimatorChoice",
-    "GroundMetric",
-    "InfoGapReward",
-    "RewardSettings",
-    "Scaler",
-    "Transport",
-    "diagnose",
-    "divergence",
-    "fit_infogap",
-    "kl_axis",
-    "kl_conditional_gaussian",
-    "open_share",
-    "saturating",
-    "transition_noise",
-    "transitions",
-    "w_of_added_batch",
-]
+__getattr__, __dir__, __all__ = lazy(__name__, __file__)

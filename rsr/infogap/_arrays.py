@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rsr.errors import CalibrationError, ConfigError
+from rsr.common import CalibrationError, ConfigError
 
 
 def matrix(array: np.ndarray, where: str, *, columns: int | None = None, at_least: int = 1) -> np.ndarray:

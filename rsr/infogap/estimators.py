@@ -9,7 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 from scipy.special import psi
 
-from rsr.errors import check_choice
+from rsr.common import check_choice
 from rsr.infogap._arrays import matrix, noise_vector, same_shape, squared_distances
 from rsr.infogap.densities import conditional_of_standardised, kde_of_standardised
 from rsr.infogap.features import Scaler

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rsr.errors import CalibrationError
+from rsr.common import CalibrationError
 from rsr.infogap._arrays import matrix, noise_vector
 
 
@@ -114,7 +114,7 @@ class Scaler:
         return ((values - self.mean) / self.std)[:, self.kept]
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """Name its arrays for `rsr.files.write_arrays`."""
+        """Name its arrays for `rsr.common.files.write_arrays`."""
         return {"scaler_mean": self.mean, "scaler_std": self.std, "scaler_kept": self.kept}
 
     @classmethod

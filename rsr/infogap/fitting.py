@@ -7,7 +7,7 @@ from typing import get_args
 
 import numpy as np
 
-from rsr.errors import check_choice
+from rsr.common import check_choice
 from rsr.infogap._arrays import matrix, noise_vector, same_shape, within
 from rsr.infogap.densities import kl_conditional_gaussian
 from rsr.infogap.estimators import kl_by, noise_floor

@@ -9,8 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rsr.errors import CalibrationError
-from rsr.files import read_arrays, read_json, write_arrays, write_json
+from rsr.common import CalibrationError, read_arrays, read_json, write_arrays, write_json
 from rsr.infogap.features import Scaler
 from rsr.infogap.transport import GroundMetric, Transport
 

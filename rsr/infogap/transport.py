@@ -26,7 +26,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from rsr.errors import ConfigError
+from rsr.common import ConfigError
 from rsr.infogap._arrays import matrix, squared_distances, within
 
 Order = Literal[1, 2]

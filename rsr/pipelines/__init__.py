@@ -10,29 +10,6 @@ The table names its functions by text, so that reading it does not load MuJoCo o
     run_step(Workspace.find(Path.cwd()), "tune", iteration=2, advance=ignore)
 """
 
-from rsr.pipelines.clash.table import CLASH
-from rsr.pipelines.core import Step, StepTable
-from rsr.pipelines.gnn.table import GNN
-from rsr.pipelines.receipt import leave_receipt, reason_to_stop, run_step
-from rsr.pipelines.rendering import LAUNCHER_FILE, PYTHON_FILE, render_launcher, render_pipeline
-from rsr.pipelines.tables import TABLE, WITHOUT_POLICY, check_same_task, own_table, table_of, with_curves
+from rsr.common.facade import lazy
 
-__all__ = [
-    "CLASH",
-    "GNN",
-    "LAUNCHER_FILE",
-    "PYTHON_FILE",
-    "TABLE",
-    "WITHOUT_POLICY",
-    "Step",
-    "StepTable",
-    "check_same_task",
-    "leave_receipt",
-    "own_table",
-    "reason_to_stop",
-    "render_launcher",
-    "render_pipeline",
-    "run_step",
-    "table_of",
-    "with_curves",
-]
+__getattr__, __dir__, __all__ = lazy(__name__, __file__)

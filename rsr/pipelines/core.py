@@ -6,9 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rsr.errors import check_choice
-from rsr.progress import Advance
-from rsr.spreading import load
+from rsr.common import Advance, check_choice, load
 from rsr.workspace import Link, Workspace
 
 StepFunction = Callable[[Workspace, int, Advance], None]

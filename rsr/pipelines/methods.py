@@ -13,15 +13,22 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rsr.calibration import METHODS, Calibration, Calibrator, Division, Effort, Prior, calibrator, save_calibration
-from rsr.calibration.search.kept import FOLDER
+from rsr.calibration import (
+    FOLDER,
+    METHODS,
+    Calibration,
+    Calibrator,
+    Division,
+    Effort,
+    Prior,
+    calibrator,
+    save_calibration,
+)
+from rsr.common import Advance, ConfigError, check_choice, load
 from rsr.config import LoopConfig
-from rsr.errors import ConfigError, check_choice
-from rsr.progress import Advance
 from rsr.scenarios import Scenario, capabilities
 from rsr.sessions import Session
 from rsr.simulators import MujocoSimulator, Simulator
-from rsr.spreading import load
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from rsr.common import Advance, WorkspaceError, one_thread, read_json, sha256, write_json
 from rsr.config import load_config
-from rsr.errors import WorkspaceError
-from rsr.files import read_json, sha256, write_json
 from rsr.pipelines.core import Step, StepTable
 from rsr.pipelines.tables import TABLE
-from rsr.progress import Advance
-from rsr.randomness import one_thread
 from rsr.workspace import Workspace
 
 _PACKAGES = (

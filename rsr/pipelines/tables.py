@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from rsr.errors import WorkspaceError
-from rsr.pipelines.clash.table import CLASH
+from rsr.common import WorkspaceError
+from rsr.pipelines.clash import CLASH
 from rsr.pipelines.core import Curve, Plot, Step, StepTable, collecting
-from rsr.pipelines.gnn.table import GNN
+from rsr.pipelines.gnn import GNN
 from rsr.workspace import Workspace
 
 EACH = "_*"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from rsr.errors import WorkspaceError
+from rsr.common import WorkspaceError
 from rsr.workspace import Workspace
 
 _UNFINISHED = ".part"

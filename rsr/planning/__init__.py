@@ -9,19 +9,6 @@ every scenario, with a task or without, with commands or without. May import
 calibration, policies, simulators, infogap and what lies below them; knows no reality.
 """
 
-from rsr.calibration.uncertainty.information import expected_nats
-from rsr.planning.candidates import Candidate, make_candidates
-from rsr.planning.plan import RecordingPlan, Scored, make_plan
-from rsr.planning.transitions import ObservedTransitions, TransitionPairs, novelty_map
+from rsr.common.facade import lazy
 
-__all__ = [
-    "Candidate",
-    "ObservedTransitions",
-    "RecordingPlan",
-    "Scored",
-    "TransitionPairs",
-    "expected_nats",
-    "make_candidates",
-    "make_plan",
-    "novelty_map",
-]
+__getattr__, __dir__, __all__ = lazy(__name__, __file__)

@@ -13,13 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rsr.common import ConfigError, generator
 from rsr.environments import World
-from rsr.errors import ConfigError
 from rsr.policies import Policy
-from rsr.randomness import generator
-from rsr.scenarios import Scenario, has_task, task_of
-from rsr.scenarios.commands import command_range, position_joints
-from rsr.scenarios.probes import Probes
+from rsr.scenarios import Probes, Scenario, command_range, has_task, position_joints, task_of
 from rsr.sessions import Episode, Session
 
 LONGEST = 1000

@@ -8,11 +8,9 @@ from typing import Literal
 
 import numpy as np
 
-from rsr.calibration.checks.observability import NOT_OBSERVED, expected_covariance
-from rsr.calibration.uncertainty.identifiability import CORRELATED, IDENTIFIED_SHRINKAGE, STD_INFLATION
+from rsr.calibration import CORRELATED, IDENTIFIED_SHRINKAGE, NOT_OBSERVED, STD_INFLATION, expected_covariance
 from rsr.scenarios import Parameter, Scenario
-from rsr.sessions import Session
-from rsr.sessions.checks.findings import Finding
+from rsr.sessions import Finding, Session
 
 Observability = Literal["high", "low", "none"]
 """How far the data would shrink the prior: to a third or less; somewhat; by less than a fifth."""

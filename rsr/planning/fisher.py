@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rsr.calibration.problem.model_error import assumed_scales
-from rsr.calibration.uncertainty.information import information_by_window as information_of
-from rsr.scenarios import Scenario, residuals
-from rsr.scenarios.sensors import readings
+from rsr.calibration import assumed_scales, information_by_window as information_of
+from rsr.scenarios import Scenario, readings, residuals
 from rsr.simulators import Simulator
 
 STEP = 0.1

@@ -7,17 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rsr.calibration import Calibration
-from rsr.calibration.uncertainty.information import expected_nats, posterior_covariance
+from rsr.calibration import Calibration, expected_nats, posterior_covariance
+from rsr.common import Advance, generator, ignore
 from rsr.infogap import EstimatorChoice, GroundMetric, Scaler, diagnose, saturating, w_of_added_batch
 from rsr.planning.candidates import Candidate, make_candidates
 from rsr.planning.fisher import information_by_window
 from rsr.planning.transitions import ObservedTransitions, TransitionPairs
 from rsr.policies import Policy
-from rsr.progress import Advance, ignore
-from rsr.randomness import generator
-from rsr.scenarios import Scenario
-from rsr.scenarios.structure import structured
+from rsr.scenarios import Scenario, structured
 from rsr.sessions import Session
 from rsr.simulators import MujocoSimulator
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rsr.errors import SessionError
+from rsr.common import SessionError
 from rsr.infogap import Scaler, Transport
 from rsr.scenarios import Observed, Scenario, difference
 from rsr.sessions import Episode, Session

@@ -4,6 +4,6 @@ May import sessions, scenarios, simulators, infogap and environments. `training`
 those who train.
 """
 
-from rsr.policies.policy import Normaliser, Policy
+from rsr.common.facade import lazy
 
-__all__ = ["Normaliser", "Policy"]
+__getattr__, __dir__, __all__ = lazy(__name__, __file__)

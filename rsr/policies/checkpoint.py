@@ -19,14 +19,11 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from rsr.environments.measuring import at_rest
-from rsr.environments.novelty import Bonus, bonus_features
-from rsr.files import DAMAGED, read_arrays, sha256, write_arrays
+from rsr.common import DAMAGED, read_arrays, sha256, write_arrays
+from rsr.environments import Bonus, at_rest, bonus_features
 from rsr.policies.learner import Learner
 from rsr.policies.snapshots import Snapshot
-from rsr.scenarios import Scenario, task_of
-from rsr.scenarios.commands import limits_of
-from rsr.scenarios.python_beside import python_files
+from rsr.scenarios import Scenario, limits_of, python_files, task_of
 
 _ROOM = Path(__file__).parents[1]
 _CODE = ("policies", "environments", "scenarios", "simulators", "infogap")

@@ -12,10 +12,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
 
+from rsr.common import Advance, generator
 from rsr.policies import rollouts
 from rsr.policies.learner import Learner
-from rsr.progress import Advance
-from rsr.randomness import generator
 from rsr.scenarios import Scenario
 
 EPISODES = 128

@@ -17,14 +17,11 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto, helper
 
-from rsr.environments.measuring import Measuring
-from rsr.environments.world import World
-from rsr.errors import PolicyError
-from rsr.files import sha256, write_bytes
+from rsr.common import PolicyError, generator, sha256, write_bytes
+from rsr.environments import Measuring, World
 from rsr.policies.policy import OnnxPolicy, Policy
 from rsr.policies.policy_contract import ONNX_FILE, PolicyContract, task_contract
 from rsr.policies.tracing import OnnxGraph, Traced
-from rsr.randomness import generator
 from rsr.scenarios import Scenario
 
 PARITY_LIMIT = 1e-5

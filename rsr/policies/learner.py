@@ -16,8 +16,8 @@ from stable_baselines3.common.running_mean_std import RunningMeanStd
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.vec_env import VecNormalize
 
-from rsr.environments.vector import HeadVecEnv
-from rsr.errors import PolicyError
+from rsr.common import PolicyError
+from rsr.environments import HeadVecEnv
 from rsr.policies import snapshots
 from rsr.policies.policy import Normaliser, Policy
 from rsr.policies.snapshots import Snapshot, prefixed, under

@@ -10,9 +10,7 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 
-from rsr.errors import PolicyError
-from rsr.files import DAMAGED, read_arrays, read_json, write_arrays, write_json
-from rsr.outside import read_bounded, short
+from rsr.common import DAMAGED, PolicyError, read_arrays, read_bounded, read_json, short, write_arrays, write_json
 from rsr.policies.policy_contract import LARGEST_NETWORK, PolicyContract, load_contract, onnx_file, unreadable_export
 from rsr.scenarios import Scenario, Task, load_scenario, scenario_of, task_of
 from rsr.sessions import is_session_name

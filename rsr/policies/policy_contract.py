@@ -14,11 +14,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from rsr.errors import PolicyError
-from rsr.files import DAMAGED, write_json
-from rsr.outside import hash_bounded, inside, read_object, short
-from rsr.scenarios import ObservationTerm, Scenario, task_of
-from rsr.scenarios.task import VELOCITY
+from rsr.common import DAMAGED, PolicyError, hash_bounded, inside, read_object, short, write_json
+from rsr.scenarios import VELOCITY, ObservationTerm, Scenario, task_of
 from rsr.sessions import Channel, is_session_name
 
 ONNX_FILE = "policy.onnx"

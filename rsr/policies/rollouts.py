@@ -6,11 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rsr.environments.measuring import Measuring
-from rsr.environments.world import World
+from rsr.environments import Measuring, World
 from rsr.policies.policy import Policy
-from rsr.scenarios import Channels, Scenario, Starts, Task, difference, task_of
-from rsr.scenarios.task import HELD, VELOCITY, Plane
+from rsr.scenarios import HELD, VELOCITY, Channels, Plane, Scenario, Starts, Task, difference, task_of
 from rsr.sessions import Session
 
 

@@ -17,8 +17,8 @@ from stable_baselines3 import SAC
 from stable_baselines3.common.buffers import NStepReplayBuffer
 from stable_baselines3.common.vec_env import VecNormalize
 
-from rsr.environments.vector import HeadVecEnv
-from rsr.errors import PolicyError
+from rsr.common import PolicyError
+from rsr.environments import HeadVecEnv
 from rsr.policies import snapshots
 from rsr.policies.learner import ActorNetworks, network_settings
 from rsr.policies.snapshots import Snapshot

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
-from rsr.errors import PolicyError
+from rsr.common import PolicyError
 
 _TYPES = {
     np.dtype(np.float32): TensorProto.FLOAT,

@@ -14,18 +14,14 @@ from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import VecNormalize
 
-from rsr.environments.novelty import Bonus
-from rsr.environments.vector import HeadVecEnv, TaskVecEnv
-from rsr.errors import PolicyError, check_choice
-from rsr.files import DAMAGED, read_arrays, write_arrays, write_json
-from rsr.outside import short
+from rsr.common import DAMAGED, Advance, PolicyError, check_choice, read_arrays, short, write_arrays, write_json
+from rsr.environments import Bonus, HeadVecEnv, TaskVecEnv
 from rsr.policies.checkpoint import Checkpoint, fingerprint
 from rsr.policies.early_stopping import EarlyStopping, Success, distance_of_checks, ended, success_in
 from rsr.policies.learner import OBSERVATION_LIMIT, Learner, algorithm_of
 from rsr.policies.policy import Policy
 from rsr.policies.ppo import PPOAlgorithm, PPOSettings
 from rsr.policies.sac import SACAlgorithm, SACSettings
-from rsr.progress import Advance
 from rsr.scenarios import Scenario, task_of
 
 _STATE = "training.npz"

@@ -3,9 +3,6 @@
 May import policies, simulators, scenarios and sessions. Nothing that fits or trains may import this room.
 """
 
-from rsr.realities.envelope import SafetyEnvelope
-from rsr.realities.inbox import Inbox
-from rsr.realities.reality import CollectionPlan, Reality
-from rsr.realities.stand_in import StandIn
+from rsr.common.facade import lazy
 
-__all__ = ["CollectionPlan", "Inbox", "Reality", "SafetyEnvelope", "StandIn"]
+__getattr__, __dir__, __all__ = lazy(__name__, __file__)

@@ -14,11 +14,8 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from rsr.errors import ScenarioError
-from rsr.outside import read_yaml
-from rsr.randomness import generator
-from rsr.scenarios import Parameter, Scenario
-from rsr.scenarios.yaml_keys import check_fields
+from rsr.common import ScenarioError, generator, read_yaml
+from rsr.scenarios import Parameter, Scenario, check_fields
 
 Range = float | list[float]
 """A number, or the two between which it is drawn."""

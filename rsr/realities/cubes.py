@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rsr.progress import Advance
-from rsr.randomness import generator
+from rsr.common import Advance, generator
 from rsr.realities._cubes.table import Table
 from rsr.realities._cubes.tags import seen
 from rsr.realities._cubes.truth import draw_truth

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rsr.scenarios import Channels, Scenario, Task, task_of
-from rsr.scenarios.commands import limits_of
-from rsr.scenarios.limits import MotionLimits
+from rsr.scenarios import Channels, MotionLimits, Scenario, Task, limits_of, task_of
 
 HOLDS = {
     "not_a_number": "the policy asked for something that is no number",

@@ -13,16 +13,19 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from rsr.errors import Refused, SessionError, Waiting
-from rsr.files import write_json
-from rsr.progress import Advance
-from rsr.randomness import generator
+from rsr.common import Advance, Refused, SessionError, Waiting, generator, write_json
 from rsr.realities.reality import CollectionPlan, Controller
 from rsr.scenarios import Scenario, has_task, task_of
-from rsr.sessions import Session, check_session, read_session
-from rsr.sessions.intake.archives import SUFFIXES
-from rsr.sessions.intake.gate import admitted, check_stated, quarantine
-from rsr.sessions.intake.screening import IntakeLimits
+from rsr.sessions import (
+    SUFFIXES,
+    IntakeLimits,
+    Session,
+    admitted,
+    check_session,
+    check_stated,
+    quarantine,
+    read_session,
+)
 
 SETTLED_S = 30.0
 """A folder that cannot be read and was written to more recently than this may still be arriving."""

@@ -11,8 +11,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from rsr.errors import PolicyError, SessionError
-from rsr.progress import Advance
+from rsr.common import Advance, PolicyError, SessionError
 from rsr.sessions import Session, is_session_name
 
 T = TypeVar("T")

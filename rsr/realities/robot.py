@@ -15,10 +15,8 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from rsr.errors import ConfigError, RealityError, SessionError, Waiting
-from rsr.policies.policy_contract import RobotInterface, check_contract, task_contract
-from rsr.progress import Advance
-from rsr.randomness import generator
+from rsr.common import Advance, ConfigError, RealityError, SessionError, Waiting, generator, load
+from rsr.policies import RobotInterface, check_contract, task_contract
 from rsr.realities.envelope import SafetyEnvelope, safety_notes
 from rsr.realities.reality import Clock, CollectionPlan, Controller, RealClock, SimulatedClock, required
 from rsr.realities.robot_file import RobotFile, load_robot_file
@@ -26,9 +24,7 @@ from rsr.realities.sensing import check_recordable
 from rsr.realities.trial import Robot, RobotTrial, Stopped
 from rsr.realities.wiring import Wiring
 from rsr.scenarios import Scenario, Starts, Task, task_of
-from rsr.sessions import Card, Channel, Episode, Session, check_session
-from rsr.sessions.journal import Journal
-from rsr.spreading import load
+from rsr.sessions import Card, Channel, Episode, Journal, Session, check_session
 
 ATTEMPTS = 3
 

@@ -7,11 +7,10 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
+from rsr.common import ConfigError, read_yaml, short
 from rsr.config import SettingsSection
-from rsr.errors import ConfigError
-from rsr.outside import read_yaml, short
 from rsr.realities.envelope import SafetyEnvelope
-from rsr.scenarios.limits import MotionLimits, narrowed
+from rsr.scenarios import MotionLimits, narrowed
 
 _OLDEST_S = 0.25
 """No measurement older than this is acted on, whatever a robot's file says."""

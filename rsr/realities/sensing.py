@@ -6,13 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from rsr.environments import World
-from rsr.environments.measuring import at_rest
-from rsr.environments.sensor_model import SensorModel
-from rsr.errors import ScenarioError
+from rsr.common import ScenarioError
+from rsr.environments import SensorModel, World, at_rest
 from rsr.realities.envelope import recordable
-from rsr.scenarios import Scenario, Task
-from rsr.scenarios.commands import rest_command
+from rsr.scenarios import Scenario, Task, rest_command
 
 _VELOCITY_WINDOW_S = 0.1
 """A recorded velocity is as noisy as the difference of two positions this far apart."""

@@ -13,19 +13,15 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from rsr.environments import World
-from rsr.environments.measuring import Measuring
-from rsr.environments.task_trial import tried_task
-from rsr.policies.policy_contract import command_channel
-from rsr.progress import Advance
-from rsr.randomness import generator
+from rsr.common import Advance, generator
+from rsr.environments import Measuring, World, tried_task
+from rsr.policies import command_channel
 from rsr.realities._truth import changed as changed_truth, draw_truth, hidden_model
 from rsr.realities.envelope import Guard, SafetyEnvelope, recordable, safety_notes, wanted_command
 from rsr.realities.reality import CollectionPlan, Controller, required
 from rsr.realities.robot import Placement
 from rsr.realities.sensing import Sensors, check_recordable, session_row
-from rsr.scenarios import Channels, Observed, RecordedVelocity, Scenario, Task, load_scenario
-from rsr.scenarios.commands import command_kinds
+from rsr.scenarios import Channels, Observed, RecordedVelocity, Scenario, Task, command_kinds, load_scenario
 from rsr.sessions import Card, Channel, Episode, Session
 
 

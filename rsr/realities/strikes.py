@@ -15,26 +15,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rsr.errors import ConfigError
-from rsr.progress import Advance
-from rsr.randomness import generator
+from rsr.common import Advance, ConfigError, generator, rotated
 from rsr.realities._strikes.body import Motion, TrueBlock
 from rsr.realities._strikes.hits import Scatter, compliant, draw_scatter, rigid
 from rsr.realities._strikes.mocap import FRAME_S, NOISE, fitted_velocities, measured_strikes, resting
 from rsr.realities._strikes.truth import draw_truth
 from rsr.realities.reality import CollectionPlan, Controller
-from rsr.rotations import rotated
 from rsr.scenarios import Scenario
 from rsr.scenarios.built_in.strike import (
     Definition,
     RecordedStrikes,
     Shape,
     Strikes,
+    distances,
     sample_strikes,
     striking,
     struck_shape,
 )
-from rsr.scenarios.built_in.strike.outline import distances
 from rsr.sessions import Card, Episode, Session
 
 TUNING_SEEDS = tuple(range(12))

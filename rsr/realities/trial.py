@@ -13,16 +13,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from rsr.environments.measuring import Measuring
-from rsr.errors import RealityError
+from rsr.common import RealityError
+from rsr.environments import Measuring
 from rsr.realities.envelope import HOLDS, Guard, SafetyEnvelope, recordable, wanted_command
 from rsr.realities.reality import Clock, Controller
 from rsr.realities.sensing import session_row
 from rsr.realities.wiring import Wiring
-from rsr.scenarios import Channels, Scenario, Starts, task_of
-from rsr.scenarios.commands import command_kinds, reach_of, rest_command
-from rsr.sessions import Episode
-from rsr.sessions.checks.problems import GRID_TOLERANCE
+from rsr.scenarios import Channels, Scenario, Starts, command_kinds, reach_of, rest_command, task_of
+from rsr.sessions import GRID_TOLERANCE, Episode
 
 PATIENCE_S = 0.5
 """A fault that lasts longer ends the trial; a shorter one is held through."""

@@ -8,14 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from rsr.errors import PolicyError, RealityError
-from rsr.policies.policy_contract import RobotInterface, command_channel
+from rsr.common import PolicyError, RealityError
+from rsr.policies import RobotInterface, command_channel
 from rsr.realities.envelope import SafetyEnvelope
 from rsr.realities.robot_file import DURING_CALL, RobotFile, Signals
-from rsr.scenarios import Scenario, task_of
-from rsr.scenarios.commands import limits_of
-from rsr.sessions import Channel
-from rsr.sessions.ingest.units import convertible, factor
+from rsr.scenarios import Scenario, limits_of, task_of
+from rsr.sessions import Channel, convertible, factor
 
 
 @dataclass(frozen=True)

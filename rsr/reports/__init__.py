@@ -10,22 +10,6 @@ Everything here is a function from files to text or picture, and a missing piece
 and realities: what hides in a stand-in is not for reports.
 """
 
-from rsr.reports.chain import (
-    chain_table,
-    is_simulated,
-    iteration_markdown,
-    read_rows,
-    reality_name,
-    summary_markdown,
-    verdict_sentence,
-)
+from rsr.common.facade import lazy
 
-__all__ = [
-    "chain_table",
-    "is_simulated",
-    "iteration_markdown",
-    "read_rows",
-    "reality_name",
-    "summary_markdown",
-    "verdict_sentence",
-]
+__getattr__, __dir__, __all__ = lazy(__name__, __file__)

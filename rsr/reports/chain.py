@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from rich import box
 from rich.table import Table
 
-from rsr.errors import WorkspaceError
-from rsr.files import DAMAGED, read_json
+from rsr.common import DAMAGED, WorkspaceError, read_json, titled_table
 from rsr.reports._html import ABSENT, counted, millimetres, number, percent, seconds
 from rsr.reports.key_figures import Figure, Row, figures_of, gap_unit, narrowed
-from rsr.terminal import titled_table
 from rsr.workspace import Workspace
 
 CLOSE_POINTS = 10

@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from rsr.calibration import Calibration, load_calibration
-from rsr.files import read_json
+from rsr.common import read_json
 from rsr.reports._html import (
     ABSENT,
     ReportSection,

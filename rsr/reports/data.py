@@ -10,9 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from rsr.calibration import Calibration, Replays, load_calibration, load_replays
+from rsr.common import DAMAGED, ConfigError, RsrError, read_arrays, read_json
 from rsr.config import LoopConfig
-from rsr.errors import ConfigError, RsrError
-from rsr.files import DAMAGED, read_arrays, read_json
 from rsr.reports.chain import reality_name
 from rsr.reports.key_figures import Row
 from rsr.scenarios import ProgressFigure, Scenario, Task, has_task, load_scenario, task_of

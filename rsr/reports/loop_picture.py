@@ -11,8 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 
 from rsr.calibration import Calibration, load_calibration
-from rsr.errors import CalibrationError, WorkspaceError, check_choice
-from rsr.files import write_bytes
+from rsr.common import CalibrationError, WorkspaceError, check_choice, write_bytes
 from rsr.reports._drawing import AFTER, BEFORE, PRIOR, render, whole_numbers
 from rsr.reports.calibration import prior_interval
 from rsr.reports.chain import is_simulated, read_rows, reality_name

@@ -9,7 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from rsr.progress import Advance, ignore
+from rsr.common import Advance, ignore
 from rsr.reports._html import (
     ABSENT,
     ReportSection,

@@ -15,11 +15,8 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from rsr.errors import ConfigError
-from rsr.files import read_arrays
-from rsr.learned.gnn.bodies import Mesh, RigidWorld
-from rsr.learned.gnn.evaluation import TrajectoryErrors, errors_of
-from rsr.learned.gnn.trajectories import Trajectory
+from rsr.common import ConfigError, read_arrays
+from rsr.learned.gnn import Mesh, RigidWorld, Trajectory, TrajectoryErrors, errors_of
 from rsr.reports._drawing import (
     AFTER,
     ALONG_X,

@@ -9,16 +9,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rsr.errors import RsrError, SessionError
-from rsr.planning.excitation import Excitation, find_excitation, judge_excitation
-from rsr.scenarios import Scenario, load_scenario
-from rsr.scenarios.capabilities import SIMULATOR_OF, lacking
-from rsr.scenarios.recorded import joint_ranges
-from rsr.sessions import Session, read_session
-from rsr.sessions.checks.duplicates import EpisodePrint, fingerprints
-from rsr.sessions.checks.findings import Finding, SessionVerdict, counted, from_error, verdict
-from rsr.sessions.checks.inspection import Inspection, inspect_session
-from rsr.simulators.recorded_poses import judge_poses
+from rsr.common import RsrError, SessionError
+from rsr.planning import Excitation, find_excitation, judge_excitation
+from rsr.scenarios import SIMULATOR_OF, Scenario, joint_ranges, lacking, load_scenario
+from rsr.sessions import (
+    EpisodePrint,
+    Finding,
+    Inspection,
+    Session,
+    SessionVerdict,
+    counted,
+    fingerprints,
+    from_error,
+    inspect_session,
+    read_session,
+    verdict,
+)
+from rsr.simulators import judge_poses
 
 _EVEN_S = 1e-6
 """Stamps that stray less than this from a regular clock are even."""

@@ -11,12 +11,11 @@ from rich.console import RenderableType
 from rich.markup import escape
 from rich.table import Table
 
+from rsr.common import titled_table
 from rsr.reports._drawing import AFTER, BEFORE, REAL, RETRAINED, WIDE, draw, picture
 from rsr.reports._html import ABSENT, ReportSection, absent, badge, join, number, paragraph, percent, table, template
 from rsr.reports.session import SessionPage, facts
-from rsr.sessions import Session
-from rsr.sessions.checks.findings import Finding
-from rsr.terminal import titled_table
+from rsr.sessions import Finding, Session
 
 _HTML_COLOURS = (AFTER, BEFORE, RETRAINED, REAL, "#7a4fa3", "#c2527a")
 _ROW_INCHES = 1.25

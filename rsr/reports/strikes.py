@@ -10,12 +10,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Polygon
 from rich.table import Table
 
-from rsr.learned.clash import Comparison
-from rsr.learned.clash.push_training import PushCheck
-from rsr.learned.clash.pushing import Pushed
-from rsr.learned.clash.segment import SEGMENT_M, Route, SegmentTask
+from rsr.common import rotated
+from rsr.learned.clash import SEGMENT_M, Comparison, PushCheck, Pushed, Route, SegmentTask
 from rsr.reports._drawing import AFTER, ALONG_X, ALONG_Y, BEFORE, PRIOR, REAL, RETRAINED, render, share_axis
-from rsr.rotations import rotated
 from rsr.scenarios.built_in.strike import Shape
 
 _WORDS = {

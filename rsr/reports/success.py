@@ -8,7 +8,7 @@ import numpy as np
 from markupsafe import Markup
 from matplotlib.axes import Axes
 
-from rsr.policies.rollouts import wilson_interval
+from rsr.policies import wilson_interval
 from rsr.reports._drawing import (
     BEFORE,
     PRIOR,

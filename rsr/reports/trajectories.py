@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 
 from rsr.calibration import Replays
-from rsr.policies.rollouts import visited
+from rsr.policies import visited
 from rsr.reports._drawing import AFTER, BEFORE, REAL, draw, draw_panels, picture
 from rsr.reports._html import DisplayUnit, ReportSection, absent, join, percent, shown_in
 from rsr.reports.data import ReportData

@@ -12,7 +12,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from rsr.errors import ScenarioError
+from rsr.common import ScenarioError
 
 _SETTLED = 5.0
 """Time constants of commands that a window looks back on: what is older acts with less than exp(-5) = 0.7 %."""

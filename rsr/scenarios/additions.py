@@ -13,8 +13,7 @@ from xml.etree import ElementTree
 import mujoco
 import numpy as np
 
-from rsr.errors import ScenarioError
-from rsr.outside import short
+from rsr.common import ScenarioError, short
 
 WORLD, SECTIONS = "world", "mjcf"
 _FILES = ("file", "filename", "fileup", "filedown", "fileleft", "fileright", "filefront", "fileback")

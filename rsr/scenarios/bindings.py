@@ -9,8 +9,7 @@ from typing import Any, Literal
 import mujoco
 import numpy as np
 
-from rsr.errors import ScenarioError
-from rsr.outside import short
+from rsr.common import ScenarioError, short
 from rsr.scenarios import named_numbers
 from rsr.scenarios.fields import MODEL_FIELDS, Array, Changes, ModelField, field_of, write_changes
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import mujoco
 
-from rsr.errors import ScenarioError
+from rsr.common import ScenarioError
 from rsr.scenarios.declared_channels import Commanded, Measured
 from rsr.scenarios.declared_parameters import TunedParameter
 from rsr.scenarios.loading import build

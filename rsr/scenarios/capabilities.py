@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import mujoco
 import numpy as np
 
-from rsr.errors import ScenarioError
+from rsr.common import ScenarioError
 
 if TYPE_CHECKING:
     from rsr.scenarios.scenario import Scenario

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from rsr.errors import SessionError
+from rsr.common import SessionError
 
 Array = Any
 """A numpy array, or one of JAX under a transformation."""

@@ -9,8 +9,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from rsr.errors import ScenarioError
-from rsr.outside import short
+from rsr.common import ScenarioError, short
 from rsr.scenarios.braking import braking_of
 from rsr.scenarios.kinematics import Reach
 from rsr.scenarios.limits import Box, CommandLimits, MotionLimits, SiteLimit

@@ -7,7 +7,7 @@ from typing import Any
 
 import mujoco
 
-from rsr.errors import ScenarioError
+from rsr.common import ScenarioError
 from rsr.scenarios.bindings import element_id
 from rsr.scenarios.mjcf_sensors import described
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import mujoco
 
-from rsr.errors import ScenarioError
+from rsr.common import ScenarioError
 from rsr.scenarios.bindings import element_id, values_of
 from rsr.scenarios.declared_channels import Entry, is_servo, unit_at
 

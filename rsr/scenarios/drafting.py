@@ -7,7 +7,7 @@ import re
 import mujoco
 import yaml
 
-from rsr.errors import ScenarioError
+from rsr.common import ScenarioError
 from rsr.scenarios.bindings import free_joint_name
 from rsr.scenarios.declared_channels import (
     Measured,

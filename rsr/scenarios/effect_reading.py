@@ -11,8 +11,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from rsr.errors import ScenarioError
-from rsr.outside import short
+from rsr.common import ScenarioError, short
 from rsr.scenarios.bindings import Binding, element_id
 from rsr.scenarios.command_laws import COMMAND_LAWS, CommandLaw
 from rsr.scenarios.effect_laws import LAWS, Array, JointForces

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rsr.errors import ConfigError
-from rsr.outside import inside, read_yaml
+from rsr.common import ConfigError, inside, read_yaml
 from rsr.scenarios.guarded_mjcf import files_of
 from rsr.scenarios.menagerie import PREFIX
 from rsr.scenarios.model_source import is_python

@@ -21,9 +21,7 @@ from xml.parsers import expat
 import mujoco
 import numpy as np
 
-from rsr.errors import ScenarioError, WorkspaceError
-from rsr.files import write_bytes
-from rsr.outside import hash_bounded, inside, read_bounded, short
+from rsr.common import ScenarioError, WorkspaceError, hash_bounded, inside, read_bounded, short, write_bytes
 from rsr.scenarios.mjcf import COMPILE_ERRORS, compiled
 from rsr.scenarios.scenario import Scenario
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rsr.errors import ScenarioError
+from rsr.common import ScenarioError
 from rsr.scenarios.python_beside import blamed
 from rsr.scenarios.task import Channels, ObservationTerm, ProgressFigure, Task, Value
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
-from rsr.rotations import product, turned
+from rsr.common import product, turned
 from rsr.scenarios.bindings import element_id
 
 _FREE, _BALL, _SLIDE = (mujoco.mjtJoint.mjJNT_FREE, mujoco.mjtJoint.mjJNT_BALL, mujoco.mjtJoint.mjJNT_SLIDE)

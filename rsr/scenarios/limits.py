@@ -9,9 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from rsr.errors import ConfigError
-from rsr.outside import short
-from rsr.rotations import lengths
+from rsr.common import ConfigError, lengths, short
 from rsr.scenarios.braking import Braking
 from rsr.scenarios.kinematics import Reach, site_positions
 

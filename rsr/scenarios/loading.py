@@ -11,8 +11,7 @@ from typing import Any, Literal
 
 import mujoco
 
-from rsr.errors import ScenarioError
-from rsr.outside import inside, read_yaml
+from rsr.common import ScenarioError, inside, read_yaml
 from rsr.scenarios.activations import check_activations, settling_steps
 from rsr.scenarios.bindings import Binding, bind, in_order
 from rsr.scenarios.collision import parse_collision

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rsr.errors import ConfigError, library
+from rsr.common import ConfigError, library
 
 PREFIX = "menagerie:"
 

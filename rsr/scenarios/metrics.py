@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from rsr.errors import ScenarioError, chosen
+from rsr.common import ScenarioError, chosen
 from rsr.scenarios.yaml_keys import check_fields
 
 StartName = Literal["first", "free_flight", "windows"]

@@ -13,8 +13,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from rsr.errors import ScenarioError
-from rsr.files import write_bytes, write_text
+from rsr.common import ScenarioError, write_bytes, write_text
 
 AGREE = 1e-9
 """How far the states of two rollouts may differ, relative where they are larger than 1."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import mujoco
 
-from rsr.errors import ScenarioError
+from rsr.common import ScenarioError
 
 _Sensor = mujoco.mjtSensor
 _JOINT_POSITION = _Sensor.mjSENS_JOINTPOS

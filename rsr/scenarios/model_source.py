@@ -9,8 +9,7 @@ from xml.etree import ElementTree
 
 import mujoco
 
-from rsr.errors import ScenarioError
-from rsr.outside import inside, short
+from rsr.common import ScenarioError, inside, short
 from rsr.scenarios.additions import SECTIONS, lengthen_keyframes, with_additions
 from rsr.scenarios.guarded_mjcf import compiled_from_outside, compiled_text, outside_error
 from rsr.scenarios.menagerie import PREFIX, menagerie_file

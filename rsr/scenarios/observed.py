@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import mujoco
 
-from rsr.errors import ScenarioError
+from rsr.common import ScenarioError
 from rsr.scenarios.bindings import element_id, free_joint_id
 from rsr.scenarios.mjcf_sensors import sensor_reading
 from rsr.scenarios.yaml_keys import check_fields

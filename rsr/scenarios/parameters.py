@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from rsr.errors import ScenarioError, chosen
+from rsr.common import ScenarioError, chosen
 
 _ROUNDING = 1e-12
 

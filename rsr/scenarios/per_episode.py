@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rsr.errors import ScenarioError, SessionError
-from rsr.outside import short
+from rsr.common import ScenarioError, SessionError, short
 from rsr.scenarios.yaml_keys import check_fields
 from rsr.sessions import Episode
 

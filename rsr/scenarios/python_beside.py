@@ -21,8 +21,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from rsr.errors import RsrError, ScenarioError
-from rsr.outside import inside, read_bounded, short
+from rsr.common import RsrError, ScenarioError, inside, read_bounded, short
 
 _PREFIX = "_rsr_scenario_"
 _LARGEST = 4 << 20

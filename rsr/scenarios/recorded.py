@@ -9,7 +9,7 @@ import numpy as np
 
 from rsr.scenarios.scenario import Scenario
 from rsr.scenarios.turns import may_turn
-from rsr.sessions.ingest.mapping import Target
+from rsr.sessions import Target
 
 
 def joint_ranges(scenario: Scenario) -> dict[str, np.ndarray]:

@@ -10,8 +10,7 @@ from typing import Any
 import mujoco
 import yaml
 
-from rsr.files import write_bytes, write_text
-from rsr.outside import read_yaml
+from rsr.common import read_yaml, write_bytes, write_text
 from rsr.scenarios.bindings import Binding, element_name, free_joint_name
 from rsr.scenarios.collision import CollisionPair, SceneCollision
 from rsr.scenarios.mjcf import write_mjcf

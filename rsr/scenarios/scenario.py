@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import mujoco
 import numpy as np
 
-from rsr.errors import chosen
+from rsr.common import chosen
 from rsr.scenarios.bindings import Binding, refresh_constants
 from rsr.scenarios.collision import CollisionPair, SceneCollision
 from rsr.scenarios.command_laws import CommandLaw, reach_steps

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from rsr.errors import ScenarioError
+from rsr.common import ScenarioError
 from rsr.scenarios.observed import Observed
 
 SCALES: dict[str, Literal["gain", "bias"]] = {"sensor_gain": "gain", "sensor_bias": "bias"}

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
-from rsr.errors import ScenarioError
+from rsr.common import ScenarioError
+from rsr.scenarios.differences import difference
 from rsr.scenarios.metrics import FreeFlight, StartName
 from rsr.scenarios.observed import Observed
-from rsr.scenarios.residuals import difference
 from rsr.scenarios.scenario import Scenario
 from rsr.scenarios.turns import continuous
 from rsr.sessions import Episode

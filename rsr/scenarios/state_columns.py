@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rsr.rotations import turned
+from rsr.common import turned
 from rsr.scenarios.observed import Observed
 from rsr.scenarios.scenario import Scenario
 from rsr.scenarios.task import Channels, StateColumns, Task, Value

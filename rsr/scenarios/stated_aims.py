@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from rsr.errors import ScenarioError
-from rsr.outside import short
-from rsr.rotations import lengths
+from rsr.common import ScenarioError, lengths, short
 from rsr.scenarios.bindings import element_id
-from rsr.scenarios.residuals import difference
+from rsr.scenarios.differences import difference
 from rsr.scenarios.scenario import Scenario
 from rsr.scenarios.task import TIME, Channels, ProgressFigure, Value
 

@@ -19,7 +19,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from rsr.outside import short
+from rsr.common import short
 from rsr.scenarios.commands import reach_of, readings_at_rest, rest_command, stated_limits
 from rsr.scenarios.kinematics import site_positions
 from rsr.scenarios.scenario import Scenario

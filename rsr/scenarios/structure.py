@@ -14,7 +14,7 @@ from typing import Any
 
 import mujoco
 
-from rsr.errors import ScenarioError
+from rsr.common import ScenarioError
 from rsr.scenarios.scenario import Scenario
 
 Word = str | int | float

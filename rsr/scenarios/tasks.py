@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from rsr.errors import ConfigError, ScenarioError
+from rsr.common import ConfigError, ScenarioError
 from rsr.scenarios.finding import TASK_FILE
 from rsr.scenarios.guarded_task import guarded
 from rsr.scenarios.python_beside import load_function

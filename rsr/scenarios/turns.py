@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import mujoco
 import numpy as np
 
-from rsr.rotations import unwrapped, wraps
+from rsr.common import unwrapped, wraps
 from rsr.scenarios.observed import Observed
-from rsr.sessions.checks.turns import refuse_wraps
+from rsr.sessions import refuse_wraps
 
 
 def may_turn(model: mujoco.MjModel, dofs: Sequence[int]) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree import ElementTree
 
-from rsr.errors import ScenarioError
+from rsr.common import ScenarioError
 
 _DRIVES = ("transmission", "ros2_control")
 

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import mujoco
 import numpy as np
 
-from rsr.files import write_bytes, write_text
+from rsr.common import write_bytes, write_text
 
 _HINGE, _SLIDE = int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE)
 _FREE, _BALL = int(mujoco.mjtJoint.mjJNT_FREE), int(mujoco.mjtJoint.mjJNT_BALL)

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rsr.errors import ScenarioError
-from rsr.outside import advice, new_key, short
+from rsr.common import ScenarioError, advice, new_key, short
 from rsr.sessions import is_session_name
 
 

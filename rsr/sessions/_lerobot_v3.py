@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rsr.outside import parse_json, short
+from rsr.common import parse_json, short
 from rsr.sessions.model import Card, Channel, Episode, Session, stretches
 
 CARD_FILE = "meta/rsr_card.json"

@@ -15,9 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from rsr.errors import SessionError
-from rsr.files import DAMAGED, read_arrays, read_json, sync_folder, write_arrays, write_json
-from rsr.sessions.checks.problems import check_shapes
+from rsr.common import DAMAGED, SessionError, read_arrays, read_json, sync_folder, write_arrays, write_json
+from rsr.sessions.checks import check_shapes
 from rsr.sessions.model import Card, Channel, Episode, Session
 from rsr.sessions.storage import write_session
 

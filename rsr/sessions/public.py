@@ -20,10 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
-from rsr.errors import SessionError, chosen
-from rsr.files import write_bytes
-from rsr.outside import parse_json, short
-from rsr.progress import Advance, ignore
+from rsr.common import Advance, SessionError, chosen, ignore, parse_json, short, write_bytes
 from rsr.sessions.importers import read_contactnets, read_double_pendulum
 from rsr.sessions.model import Session
 from rsr.sessions.storage import write_session

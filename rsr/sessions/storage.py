@@ -13,11 +13,21 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from rsr.errors import SessionError, WorkspaceError
-from rsr.files import cannot_write, sync_folder, write_bytes
-from rsr.outside import LARGEST_DOCUMENT, hash_bounded, inside, parse_json, read_bounded, short
+from rsr.common import (
+    LARGEST_DOCUMENT,
+    SessionError,
+    WorkspaceError,
+    cannot_write,
+    hash_bounded,
+    inside,
+    parse_json,
+    read_bounded,
+    short,
+    sync_folder,
+    write_bytes,
+)
 from rsr.sessions._lerobot_v3 import CARD_FILE, CHECKSUM_FILE, DATA_FILE, decode_card, decode_data, encode, to_json
-from rsr.sessions.checks.problems import check_shapes
+from rsr.sessions.checks import check_shapes
 from rsr.sessions.model import Session
 
 _UNFINISHED = ".part"

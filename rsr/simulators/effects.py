@@ -8,8 +8,7 @@ import mujoco
 import numpy as np
 from mujoco.batch import Batch
 
-from rsr.scenarios import Scenario
-from rsr.scenarios.effects import Applied, Effects
+from rsr.scenarios import Applied, Effects, Scenario
 
 _UP_TO_VELOCITIES = int(mujoco.mjtStage.mjSTAGE_VEL)
 _OF_NO_LOAD = mujoco.mjtDisableBit.mjDSBL_CONSTRAINT | mujoco.mjtDisableBit.mjDSBL_SENSOR

@@ -8,9 +8,7 @@ import mujoco
 import numpy as np
 from mujoco import rollout as mujoco_rollout
 
-from rsr.scenarios import Scenario
-from rsr.scenarios.activations import settled
-from rsr.scenarios.command_laws import command_weights
+from rsr.scenarios import Scenario, command_weights, settled
 from rsr.simulators.effects import EffectBatch
 
 

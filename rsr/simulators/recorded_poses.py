@@ -14,8 +14,7 @@ import mujoco
 import numpy as np
 
 from rsr.scenarios import Scenario, difference
-from rsr.sessions import Episode, Session
-from rsr.sessions.checks.findings import Finding, counted
+from rsr.sessions import Episode, Finding, Session, counted
 
 _ROWS = 400
 """Rows of a session that are looked at, evenly over all of its episodes."""

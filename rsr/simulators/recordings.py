@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from rsr.errors import SessionError
-from rsr.scenarios import Scenario, difference
-from rsr.scenarios.starts import Start, starts_of
+from rsr.common import SessionError
+from rsr.scenarios import Scenario, Start, difference, starts_of
 from rsr.sessions import Episode, Session
 from rsr.simulators.mujoco import MujocoSimulator, Simulator
 from rsr.simulators.sensor_correction import correct_sensors

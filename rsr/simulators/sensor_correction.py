@@ -11,8 +11,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rsr.scenarios import Scenario, difference
-from rsr.scenarios.sensors import bias_free, bias_std, biased_coordinates, on_time, rows_of, unscaled, without_biases
+from rsr.scenarios import (
+    Scenario,
+    bias_free,
+    bias_std,
+    biased_coordinates,
+    difference,
+    on_time,
+    rows_of,
+    unscaled,
+    without_biases,
+)
 from rsr.sessions import Episode
 from rsr.simulators.mujoco import Simulator
 

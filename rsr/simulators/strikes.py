@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 from mujoco.batch import Batch
 
-from rsr.rotations import rotated, wrapped, yaw_of
+from rsr.common import rotated, wrapped, yaw_of
 from rsr.scenarios.built_in.strike import PARAMETERS, Definition, Shape, Strikes, scene_xml
 
 _BLOCK_XY, _BLOCK_TURN = slice(0, 2), 5

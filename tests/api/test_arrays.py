@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rsr
-from rsr.errors import SessionError
+from rsr.common.errors import SessionError
 from tests.api.two_joints import ARM, record
 
 ONE_JOINT = """

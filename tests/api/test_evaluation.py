@@ -10,7 +10,7 @@ import pytest
 
 import rsr
 from rsr.calibration import start_calibration
-from rsr.errors import SessionError
+from rsr.common.errors import SessionError
 from tests.api.two_joints import ARM, HIDDEN, NOISE, record
 
 

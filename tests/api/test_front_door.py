@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 import rsr
 from rsr.calibration import save_calibration
-from rsr.errors import CalibrationError, ConfigError
+from rsr.common.errors import CalibrationError, ConfigError
 from rsr.scenarios.mjcf import rollout_difference
 from tests.api.two_joints import ARM, HIDDEN, hidden_arm, record
 

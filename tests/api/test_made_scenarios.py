@@ -9,7 +9,7 @@ import mujoco
 import pytest
 
 import rsr
-from rsr.errors import ScenarioError
+from rsr.common.errors import ScenarioError
 from rsr.scenarios.mjcf import rollout_difference
 from tests.api.two_joints import ARM
 

@@ -8,7 +8,7 @@ import pytest
 
 import rsr
 from rsr.calibration import start_calibration
-from rsr.errors import ConfigError
+from rsr.common.errors import ConfigError
 from rsr.policies.policy_contract import ONNX_FILE
 from tests.api.two_joints import ARM
 

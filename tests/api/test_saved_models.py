@@ -12,7 +12,7 @@ import yaml
 
 import rsr
 from rsr.calibration import start_calibration
-from rsr.errors import ScenarioError
+from rsr.common.errors import ScenarioError
 from rsr.scenarios import Scenario
 from rsr.scenarios.fields import MODEL_FIELDS
 from rsr.scenarios.mjcf import rollout_difference, write_mjcf

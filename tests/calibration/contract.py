@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from rsr.calibration import Calibration, Effort, Prior, calibrator, start_prior
+from rsr.common.progress import ignore
 from rsr.config import TuneConfig
-from rsr.progress import ignore
 from tests.calibration.recordings import recording, stillness
 from tests.push_samples import push_cube
 

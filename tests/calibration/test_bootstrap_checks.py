@@ -10,8 +10,8 @@ from rsr.calibration.problem.loss import Loss
 from rsr.calibration.problem.windows import choose, cut
 from rsr.calibration.uncertainty import bootstrap
 from rsr.calibration.uncertainty.bootstrap import refits
+from rsr.common.progress import ignore
 from rsr.config import TuneConfig
-from rsr.progress import ignore
 from rsr.simulators import MujocoSimulator
 from tests.calibration.recordings import TRUTH, recording
 from tests.push_samples import push_cube

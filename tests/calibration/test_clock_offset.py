@@ -12,8 +12,8 @@ from rsr.calibration.checks.clock_offset import _Offset, _predicts
 from rsr.calibration.problem.loss import Loss
 from rsr.calibration.problem.sensitivity import choose_jacobian
 from rsr.calibration.problem.windows import choose, cut
+from rsr.common.progress import ignore
 from rsr.config import TuneConfig
-from rsr.progress import ignore
 from rsr.scenarios.sensors import on_time, readings, resampled
 from rsr.simulators import MujocoSimulator, correct_sensors
 from tests.calibration.delayed_camera import declared, delayed_recording

@@ -7,7 +7,7 @@ import pytest
 
 from rsr.calibration import Division
 from rsr.calibration.problem.held_out import split
-from rsr.errors import CalibrationError
+from rsr.common.errors import CalibrationError
 from tests.calibration.recordings import recording
 from tests.push_samples import push_cube
 

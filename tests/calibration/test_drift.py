@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rsr.calibration.checks.drift import MARGIN, find_drift
-from rsr.errors import CalibrationError
+from rsr.common.errors import CalibrationError
 from tests.calibration.recordings import calibrated, recording
 from tests.push_samples import push_cube
 

@@ -16,9 +16,9 @@ import yaml
 from shared_data import shared_data
 
 from rsr.calibration import save_calibration, start_calibration
-from rsr.calibration.hand_over import SCHEMA, hand_over
+from rsr.calibration.model_export import SCHEMA, hand_over
 from rsr.cli import main
-from rsr.errors import CalibrationError
+from rsr.common.errors import CalibrationError
 from rsr.scenarios import built_in_scenarios, load_scenario
 from rsr.scenarios.urdf_writing import write_urdf
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rsr.calibration.problem.held_out import HeldOut, channel_rms, replay, split
-from rsr.errors import CalibrationError
+from rsr.common.errors import CalibrationError
 from rsr.simulators import MujocoSimulator
 from tests.calibration.recordings import TRUTH, recording
 from tests.push_samples import push_cube

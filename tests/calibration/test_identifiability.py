@@ -8,7 +8,7 @@ from scipy.special import stdtrit
 
 from rsr.calibration.checks.survival import _carried_by_one, _surprising, doubt_warnings
 from rsr.calibration.checks.unknown import at_prior_where_unknown
-from rsr.calibration.search.refine import Linearisation
+from rsr.calibration.search.refinement import Linearisation
 from rsr.calibration.uncertainty.identifiability import (
     IDENTIFIED_SHRINKAGE,
     PRIOR_INFLATION,

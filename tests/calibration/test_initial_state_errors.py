@@ -14,9 +14,9 @@ from rsr.calibration.problem.nuisances import InitialStateSlopes
 from rsr.calibration.problem.sensitivity import exact_linearisation
 from rsr.calibration.problem.windows import choose, cut
 from rsr.calibration.search.marginalise import marginalise_initial_states, with_initial_states
-from rsr.calibration.search.refine import Linearisation
+from rsr.calibration.search.refinement import Linearisation
 from rsr.calibration.uncertainty.identifiability import posterior
-from rsr.progress import ignore
+from rsr.common.progress import ignore
 from rsr.scenarios.smoothing import noise_left, smooth
 from rsr.simulators import MujocoSimulator
 from tests.calibration.recordings import TRUTH, recording

@@ -13,7 +13,7 @@ from rsr.calibration.problem.loss import Loss
 from rsr.calibration.problem.windows import Windows
 from rsr.calibration.search.descent import SearchResult
 from rsr.calibration.search.kept import kept
-from rsr.progress import ignore
+from rsr.common.progress import ignore
 from rsr.simulators import MujocoSimulator
 from tests.calibration.recordings import TRUTH
 from tests.push_samples import push_cube, pushes

@@ -10,8 +10,8 @@ from rsr.calibration.problem.loss import Loss, robust
 from rsr.calibration.problem.model_error import ROBUST_SCALES, assumed_scales
 from rsr.calibration.problem.sensitivity import jacobian
 from rsr.calibration.problem.windows import Windows
-from rsr.calibration.search.refine import linearise, refine
-from rsr.progress import ignore
+from rsr.calibration.search.refinement import linearise, refine
+from rsr.common.progress import ignore
 from rsr.simulators import MujocoSimulator
 from tests.calibration.recordings import TRUTH
 from tests.push_samples import push_cube, pushes

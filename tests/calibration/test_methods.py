@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from rsr.calibration import METHODS, Prior, calibrator, start_prior
+from rsr.common.errors import CalibrationError, ConfigError, ScenarioError
+from rsr.common.progress import ignore
 from rsr.config import TuneConfig
-from rsr.errors import CalibrationError, ConfigError, ScenarioError
-from rsr.progress import ignore
 from tests.calibration.contract import QUICK, CalibratorContract
 from tests.calibration.recordings import recording
 from tests.push_samples import push_cube

@@ -18,9 +18,9 @@ from rsr.calibration.search.adam import search_adam
 from rsr.calibration.search.descent import Descent, descend
 from rsr.calibration.search.evolution import PATIENCE, SHORT_POPULATION, evolve, search_cmaes, tempered_root
 from rsr.calibration.search.mjx import search_mjx
+from rsr.common.errors import ScenarioError
+from rsr.common.progress import ignore
 from rsr.config import TuneConfig
-from rsr.errors import ScenarioError
-from rsr.progress import ignore
 from rsr.simulators import MujocoSimulator
 from rsr.simulators.mjx import converged
 from tests.calibration.contract import CalibratorContract

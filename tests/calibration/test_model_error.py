@@ -14,7 +14,7 @@ from rsr.calibration.search.descent import SearchResult
 from rsr.calibration.search.evolution import search_cmaes
 from rsr.calibration.search.marginalise import reweighted
 from rsr.calibration.search.second import checked_end
-from rsr.progress import ignore
+from rsr.common.progress import ignore
 from rsr.simulators import MujocoSimulator
 from tests.calibration.recordings import TRUTH, recording
 from tests.push_samples import push_cube, pushes

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from rsr.calibration import Effort, calibrator, start_prior
+from rsr.common.progress import ignore
 from rsr.config import TuneConfig
-from rsr.progress import ignore
 from tests.calibration.recordings import TRUTH, recording
 from tests.push_samples import push_cube
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rsr.calibration import draw_parameters, load_calibration, save_calibration, start_calibration
-from rsr.errors import CalibrationError
+from rsr.common.errors import CalibrationError
 from tests.push_samples import push_cube
 
 COUNT = 4000

@@ -7,7 +7,7 @@ import pytest
 
 from rsr.calibration import next_prior, start_calibration, start_prior
 from rsr.calibration.priors import FLOOR, FORGETTING
-from rsr.errors import CalibrationError, ScenarioError
+from rsr.common.errors import CalibrationError, ScenarioError
 from tests.calibration.contract import quick_fit
 from tests.push_samples import push_cube
 

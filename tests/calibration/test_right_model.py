@@ -13,11 +13,11 @@ from rsr.calibration.problem.loss import Loss
 from rsr.calibration.problem.sensitivity import exact_linearisation
 from rsr.calibration.problem.windows import Windows, cut
 from rsr.calibration.search.marginalise import reweighted
-from rsr.calibration.search.refine import refine
+from rsr.calibration.search.refinement import refine
 from rsr.calibration.search.right_model import longest_right, promising
 from rsr.calibration.uncertainty.bootstrap import horizon_shift
 from rsr.calibration.uncertainty.identifiability import posterior
-from rsr.progress import ignore
+from rsr.common.progress import ignore
 from rsr.scenarios import Scenario, load_scenario
 from rsr.sessions import Episode
 from rsr.simulators import MujocoSimulator

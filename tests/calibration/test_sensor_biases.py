@@ -11,8 +11,8 @@ from rsr.calibration import Effort, calibrator, start_prior
 from rsr.calibration.problem.loss import Loss
 from rsr.calibration.problem.windows import choose, cut
 from rsr.calibration.search.marginalise import around_biases, with_biases
+from rsr.common.progress import ignore
 from rsr.config import TuneConfig
-from rsr.progress import ignore
 from rsr.scenarios import load_scenario
 from rsr.simulators import MujocoSimulator, correct_sensors, evaluate_recording
 from tests.calibration.pendulum_stand_in import TRUTH, swings

@@ -11,7 +11,7 @@ import pytest
 from sensing_arm import MJCF
 
 import rsr
-from rsr.errors import ScenarioError
+from rsr.common.errors import ScenarioError
 from rsr.scenarios import Scenario, load_scenario
 from rsr.scenarios.sensors import readings, start_states, unscaled
 from rsr.sessions import Episode

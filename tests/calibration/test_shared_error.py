@@ -9,7 +9,7 @@ from rsr.calibration import start_prior
 from rsr.calibration.problem.loss import Loss
 from rsr.calibration.problem.windows import choose, cut
 from rsr.calibration.search.marginalise import with_initial_states
-from rsr.calibration.search.refine import linearise
+from rsr.calibration.search.refinement import linearise
 from rsr.calibration.uncertainty.shared_error import shared_error
 from rsr.simulators import MujocoSimulator
 from tests.calibration.recordings import TRUTH, recording

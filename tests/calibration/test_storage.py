@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rsr.calibration import load_calibration, load_replays, save_calibration, start_calibration
-from rsr.errors import CalibrationError
-from rsr.files import read_json, sha256
+from rsr.common.errors import CalibrationError
+from rsr.common.files import read_json, sha256
 from tests.calibration.contract import quick_fit
 from tests.push_samples import push_cube
 

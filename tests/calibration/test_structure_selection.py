@@ -10,9 +10,9 @@ import pytest
 
 from rsr.calibration import Effort, calibrator, load_calibration, save_calibration, start_prior
 from rsr.calibration.search.halving import describe, select_structure
+from rsr.common.errors import CalibrationError, ScenarioError
+from rsr.common.progress import ignore
 from rsr.config import TuneConfig
-from rsr.errors import CalibrationError, ScenarioError
-from rsr.progress import ignore
 from rsr.scenarios import load_scenario, structured
 from rsr.scenarios.structure import candidates, parse_structure
 from rsr.sessions import Card, Episode, Session

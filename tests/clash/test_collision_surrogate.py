@@ -8,12 +8,12 @@ import pytest
 import torch
 
 from benchmarks.baselines.strikes.paper import distil_as_paper
-from rsr.errors import CalibrationError
-from rsr.files import sha256
+from rsr.common.errors import CalibrationError
+from rsr.common.files import sha256
+from rsr.common.rotations import rotated
 from rsr.learned.clash import accuracy, adapt, distil, load_pairs, load_surrogate, relative_errors, save_surrogate
 from rsr.learned.clash.frame import from_contact, to_contact
 from rsr.realities.strikes import StrikeStandIn
-from rsr.rotations import rotated
 from rsr.scenarios.built_in.strike import load_shape, sample_strikes, strikes_at
 from rsr.simulators.strikes import Collider
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import yaml
 
-from rsr.errors import CalibrationError, ScenarioError
+from rsr.common.errors import CalibrationError, ScenarioError
+from rsr.common.rotations import rotated
 from rsr.learned.clash import Adapted, adapt, distil, generate_pairs, load_adapted, load_pairs, save_adapted
 from rsr.learned.clash.generate import load_definition_of
 from rsr.learned.clash.simulator import HybridSimulator, coarsening
 from rsr.realities.strikes import StrikeStandIn
-from rsr.rotations import rotated
 from rsr.scenarios import load_scenario
 from rsr.scenarios.built_in.strike import (
     Definition,

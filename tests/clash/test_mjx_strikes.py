@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.baselines.strikes.mjx import MjxCollider, mjx_base
-from rsr.errors import CalibrationError
+from rsr.common.errors import CalibrationError
 from rsr.learned.clash import relative_errors
 from rsr.realities.strikes import StrikeStandIn
 from rsr.scenarios.built_in.strike import load_shape, sample_strikes

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.strike_worlds.contacts import KINDS, ContactStandIn, write_scene
 from rsr.cli import main
-from rsr.errors import RsrError, ScenarioError, SessionError
+from rsr.common.errors import RsrError, ScenarioError, SessionError
 from rsr.learned.clash.scene import ContactScene
 from rsr.learned.clash.scene_adaptation import adapt_scene, load_scene, save_scene
 from rsr.learned.clash.scene_impacts import simulate

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from benchmarks.baselines.strikes.control import StrikeControl
-from rsr.errors import CalibrationError
-from rsr.files import sha256
+from rsr.common.errors import CalibrationError
+from rsr.common.files import sha256
 from rsr.learned.clash import StruckBlock, accuracy, adapt, load_adapted, relative_errors, save_adapted
 from rsr.learned.clash.adaptation import glitches, identify
 from rsr.learned.clash.comparison import compare, learning_curve, splits

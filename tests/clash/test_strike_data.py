@@ -2,8 +2,8 @@
 
 import pytest
 
-from rsr.errors import ConfigError, WorkspaceError
-from rsr.files import sha256
+from rsr.common.errors import ConfigError, WorkspaceError
+from rsr.common.files import sha256
 from rsr.learned.clash import generate as module, generate_pairs, load_pairs
 from rsr.scenarios.built_in.strike import load_shape
 

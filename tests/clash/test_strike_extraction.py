@@ -6,9 +6,9 @@ import mujoco
 import numpy as np
 import pytest
 
+from rsr.common.rotations import rotated, yaw_of
 from rsr.learned.clash import relative_errors
 from rsr.learned.clash.extraction import StrikeTrajectory, extract_strikes
-from rsr.rotations import rotated, yaw_of
 from rsr.scenarios.built_in.strike import Definition, load_shape, scene_xml, strikes_at
 from rsr.simulators.strikes import Collider, set_parameters
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rsr.errors import CalibrationError
+from rsr.common.errors import CalibrationError
+from rsr.common.rotations import wrapped
 from rsr.learned.clash import SlidingModel, StruckBlock, adapt, fit_sliding
 from rsr.learned.clash.planning import HybridStrikes, plan
 from rsr.realities.strikes import StrikeStandIn
-from rsr.rotations import wrapped
 from rsr.scenarios.built_in.strike import RecordedStrikes, sample_strikes
 from rsr.simulators.strikes import Slide
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rsr.errors import PolicyError
-from rsr.files import sha256
+from rsr.common.errors import PolicyError
+from rsr.common.files import sha256
 from rsr.learned.clash.push_training import SB3_DEFAULTS, PushSettings, SegmentVecEnv, success_in, train_push
 from rsr.learned.clash.pushing import StrikePolicy, push, push_routes, route_starts
 from rsr.learned.clash.segment import ROUTES, SegmentTask

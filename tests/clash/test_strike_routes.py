@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rsr.errors import ConfigError
+from rsr.common.errors import ConfigError
 from rsr.learned.clash.segment import OBSERVATIONS, ROUTES, SEGMENT_M, Blocks, SegmentTask, next_segment
 from rsr.scenarios.built_in.strike import load_shape
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from rsr.calibration import next_prior, start_calibration
-from rsr.errors import CalibrationError, ScenarioError
+from rsr.common.errors import CalibrationError, ScenarioError
+from rsr.common.progress import ignore
 from rsr.learned.clash.calibration import adapted, joined, nominal, rest_of, tune
 from rsr.learned.clash.strike_recordings import strikes_of
 from rsr.pipelines.clash.calibration import as_calibration
-from rsr.progress import ignore
 from rsr.realities.reality import CollectionPlan
 from rsr.realities.strikes import StrikeReality
 from rsr.scenarios import load_scenario

@@ -4,7 +4,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from rsr.errors import ScenarioError
+from rsr.common.errors import ScenarioError
 from rsr.scenarios.built_in.strike import SHAPES, Definition, load_shape, sample_strikes, scene_xml, strikes_at
 
 

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
-from rsr.errors import SessionError
+from rsr.common.errors import SessionError
 from rsr.learned.clash import read_strikes, write_strikes
 from rsr.learned.clash.tables import POST_COLUMNS, REST_COLUMNS
 from rsr.realities.strikes import StrikeStandIn

@@ -8,7 +8,7 @@ import pytest
 
 from rsr.calibration import METHODS, load_calibration
 from rsr.cli import main
-from rsr.files import read_json
+from rsr.common.files import read_json
 from rsr.reports.calibration import disagreements
 from rsr.scenarios import load_scenario
 from rsr.sessions import write_session

@@ -9,7 +9,7 @@ import pytest
 
 from rsr.cli import app, main
 from rsr.cli.app import COMMANDS
-from rsr.files import read_json
+from rsr.common.files import read_json
 from rsr.pipelines import TABLE
 from rsr.reports.page import render_report
 from rsr.workspace import Workspace

@@ -9,7 +9,7 @@ import pytest
 
 from rsr.cli import main
 from rsr.cli.ingest import _named_in
-from rsr.errors import Refused
+from rsr.common.errors import Refused
 
 
 @pytest.fixture

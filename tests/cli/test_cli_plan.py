@@ -6,7 +6,7 @@ import pytest
 
 from rsr.calibration import save_calibration, start_calibration
 from rsr.cli import main
-from rsr.files import read_json
+from rsr.common.files import read_json
 from rsr.sessions import write_session
 from tests.calibration.recordings import recording
 from tests.push_samples import push_cube

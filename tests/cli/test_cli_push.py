@@ -9,7 +9,7 @@ import pytest
 
 from rsr.calibration import save_calibration, start_calibration
 from rsr.cli.app import FAILED, main
-from rsr.files import read_json
+from rsr.common.files import read_json
 from rsr.learned.gnn.storage import new_network, save_network
 from rsr.scenarios import load_scenario
 

@@ -9,7 +9,7 @@ import pytest
 
 from rsr.calibration import METHODS, load_calibration
 from rsr.cli import main
-from rsr.files import read_json
+from rsr.common.files import read_json
 from rsr.policies import Policy
 from rsr.sessions import Session
 from rsr.workspace import Workspace

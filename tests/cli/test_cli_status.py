@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rsr.cli import main
-from rsr.files import write_json
+from rsr.common.files import write_json
 from rsr.workspace import Workspace
 
 KEYS = {

@@ -6,9 +6,9 @@ import pytest
 
 from rsr.calibration import load_calibration
 from rsr.cli.app import FAILED, main
+from rsr.common.progress import ignore
 from rsr.config import ClashConfig
 from rsr.pipelines.clash.stages import learn, simulate
-from rsr.progress import ignore
 from rsr.realities.cubes import CubesStandIn
 from rsr.realities.reality import CollectionPlan
 from rsr.realities.strikes import StrikeReality

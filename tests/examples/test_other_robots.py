@@ -13,10 +13,10 @@ from small_steps import SMALL, SMALL_TABLE
 from toy.bare import find_faults
 
 from rsr import scenarios
+from rsr.common.progress import ignore
 from rsr.config import InfoGapConfig
 from rsr.environments.task_trial import tried_task
 from rsr.environments.vector import TaskVecEnv
-from rsr.progress import ignore
 from rsr.realities import CollectionPlan, StandIn
 from rsr.scenarios import load_scenario
 from rsr.sessions import check_session

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from rsr import calibration
+from rsr.common.progress import ignore
 from rsr.config import TuneConfig
-from rsr.progress import ignore
 from rsr.scenarios import Scenario, load_scenario
 from rsr.sessions import Card, Episode, Session, check_session, read_session, write_session
 from rsr.simulators import MujocoSimulator, evaluate_recording

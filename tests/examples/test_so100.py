@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from shared_data import shared_data
 
+from rsr.common.progress import ignore
 from rsr.environments.vector import TaskVecEnv
-from rsr.progress import ignore
 from rsr.realities import CollectionPlan, StandIn
 from rsr.scenarios import load_scenario, task_of
 from rsr.sessions import check_session

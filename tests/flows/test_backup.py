@@ -19,7 +19,7 @@ from toy import TABLE_NAME
 from toy.bare import find_faults, fingerprint, run_bare_loop
 
 from rsr.cli import main as rsr
-from rsr.errors import WorkspaceError
+from rsr.common.errors import WorkspaceError
 from rsr.workspace import Workspace
 from rsr_tasks import bookkeeping, versions
 from rsr_tasks.backup import backup
@@ -331,7 +331,7 @@ class TestHostile:
 _FULL = """
 import sys
 from pathlib import Path
-from rsr.errors import RsrError
+from rsr.common.errors import RsrError
 from rsr_tasks.backup import backup
 from rsr_tasks.restore import restore
 root, archive, small = map(Path, sys.argv[1:])

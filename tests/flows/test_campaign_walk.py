@@ -15,8 +15,8 @@ from small_steps import SMALL
 from test_lab import still
 from toy.bare import find_faults
 
+from rsr.common.progress import ignore
 from rsr.config import dump_config, load_config
-from rsr.progress import ignore
 from rsr.realities import CollectionPlan, StandIn
 from rsr.scenarios import load_scenario
 from rsr.sessions import write_session

@@ -14,7 +14,7 @@ import pytest
 
 from rsr.calibration import load_calibration
 from rsr.cli import main as rsr
-from rsr.errors import ConfigError, WorkspaceError
+from rsr.common.errors import ConfigError, WorkspaceError
 from rsr.learned.clash import load_adapted
 from rsr_tasks import bookkeeping, versions
 from rsr_tasks.campaign import CLASH_TABLE, finished, opened, settings_of

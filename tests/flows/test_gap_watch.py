@@ -11,9 +11,9 @@ import pytest
 
 from rsr.calibration import Calibration, Evidence, save_calibration
 from rsr.cli import main
+from rsr.common.errors import WorkspaceError
+from rsr.common.files import write_json
 from rsr.config import LoopConfig, RealityConfig, dump_config
-from rsr.errors import WorkspaceError
-from rsr.files import write_json
 from rsr.sessions import write_session
 from rsr.workspace import Workspace
 from rsr_tasks.locking import held

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rsr.calibration import load_calibration
-from rsr.errors import ConfigError
+from rsr.common.errors import ConfigError
 from rsr.learned.gnn.calibration import load_gnn
 from rsr.scenarios import load_scenario
 from rsr_tasks import bookkeeping, versions

@@ -23,9 +23,9 @@ from terminals import InTerminal
 from toy import TABLE_NAME
 
 from rsr.cli.doctor import Diagnosis, of_machine
+from rsr.common.errors import ConfigError
+from rsr.common.files import read_json, sha256, write_bytes, write_json
 from rsr.config import LoopConfig, dump_config
-from rsr.errors import ConfigError
-from rsr.files import read_json, sha256, write_bytes, write_json
 from rsr.workspace import Workspace
 from rsr_flows._password import PEOPLE, password, people
 from rsr_flows.api_server import prepare

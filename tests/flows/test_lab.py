@@ -15,13 +15,13 @@ import toy
 from toy import TABLE_NAME
 from toy.bare import find_faults
 
+from rsr.common.errors import ConfigError, SessionError, Waiting
+from rsr.common.files import write_json
+from rsr.common.progress import Advance, ignore
 from rsr.config import LoopConfig, RealityConfig
-from rsr.errors import ConfigError, SessionError, Waiting
-from rsr.files import write_json
 from rsr.pipelines.lab.approval import Approval, approve, require_approval
 from rsr.pipelines.lab.arrivals import answer, awaited
 from rsr.policies import Normaliser, Policy
-from rsr.progress import Advance, ignore
 from rsr.realities import CollectionPlan, StandIn
 from rsr.scenarios import load_scenario, task_of
 from rsr.sessions import read_session, write_session
@@ -87,7 +87,7 @@ class TestApproval:
             require_approval(campaign, 0)
 
     def test_it_needs_a_name_and_a_policy(self, campaign):
-        from rsr.errors import WorkspaceError
+        from rsr.common.errors import WorkspaceError
 
         with pytest.raises(ConfigError, match="got no name; expected the name of the person"):
             approve(campaign, 0, by=" ")

@@ -13,9 +13,9 @@ from small_steps import SMALL, SMALL_WITHOUT_POLICY
 from toy.bare import find_faults
 
 from rsr.cli import main
+from rsr.common.errors import ConfigError, Waiting, WorkspaceError
+from rsr.common.files import read_json
 from rsr.config import LoopConfig, RealityConfig, TuneConfig, dump_config, load_config
-from rsr.errors import ConfigError, Waiting, WorkspaceError
-from rsr.files import read_json
 from rsr.pipelines.lab.arrivals import answer
 from rsr.sessions import write_session
 from rsr.workspace import Workspace

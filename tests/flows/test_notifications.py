@@ -15,7 +15,7 @@ import yaml
 from prefect_api import ask
 from receivers import mail_receiver, web_receiver
 
-from rsr.errors import ConfigError
+from rsr.common.errors import ConfigError
 
 SECRET = "planted-7a41"
 

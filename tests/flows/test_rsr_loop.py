@@ -16,8 +16,8 @@ from own_arm import write_own_arm
 from toy import TABLE_NAME
 from toy.bare import find_faults, fingerprint, run_bare_loop
 
+from rsr.common.errors import WorkspaceError
 from rsr.config import LoopConfig, StopConfig
-from rsr.errors import WorkspaceError
 from rsr_tasks.campaign import finished, opened
 from rsr_tasks.locking import held
 from rsr_tasks.watcher import LOOP_VARIABLE

@@ -15,8 +15,8 @@ from toy import TABLE_NAME
 from toy.bare import find_faults
 
 from rsr import scenarios
+from rsr.common.errors import ConfigError, ScenarioError
 from rsr.config import LoopConfig
-from rsr.errors import ConfigError, ScenarioError
 from rsr.realities.cubes import CubesStandIn
 from rsr.sessions import write_session
 from rsr_tasks import bookkeeping, versions

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from toy import TABLE_NAME
 
+from rsr.common.errors import ConfigError
 from rsr.config import LoopConfig
-from rsr.errors import ConfigError
 from rsr_tasks import versions
 from rsr_tasks.campaign import opened
 

@@ -15,12 +15,12 @@ import pytest
 import toy
 from toy.bare import find_faults
 
+from rsr.common.errors import Refused
+from rsr.common.files import sha256, write_arrays, write_json
+from rsr.common.progress import Advance, ignore
 from rsr.config import LoopConfig, RealityConfig
-from rsr.errors import Refused
-from rsr.files import sha256, write_arrays, write_json
 from rsr.pipelines.lab.arrivals import answer
 from rsr.policies import Normaliser, Policy
-from rsr.progress import Advance, ignore
 from rsr.realities import CollectionPlan, StandIn
 from rsr.scenarios import load_scenario, task_of
 from rsr.sessions import read_session, write_session

@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from rsr.randomness import one_thread
+from rsr.common.randomness import one_thread
 
 
 @pytest.fixture(autouse=True, scope="package")

@@ -7,8 +7,8 @@ from functools import cache
 import numpy as np
 
 from benchmarks.baselines.gnn_scenes import compiled, cube_world, simulate
+from rsr.common.rotations import from_rotation_vector, product
 from rsr.learned.gnn.trajectories import Trajectory
-from rsr.rotations import from_rotation_vector, product
 from rsr.scenarios.built_in.two_cubes import ContactParameters
 
 KNOWN = ContactParameters(0.3, (0.92, 0.97, 0.002, 0.03, 2.5), (0.012, 0.7))

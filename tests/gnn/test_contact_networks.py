@@ -13,13 +13,13 @@ from pushes_at_hand import pushed
 
 from benchmarks.baselines.gnn_fignet import FigNetwork, new_fignet
 from benchmarks.baselines.gnn_shape_matching import matched, nearest_rotation, quaternion
-from rsr.errors import CalibrationError, ConfigError
+from rsr.common.errors import CalibrationError, ConfigError
+from rsr.common.rotations import angle_between
 from rsr.learned.gnn.bodies import RigidBody, RigidWorld, box_mesh
 from rsr.learned.gnn.contact_network import ContactNetwork, rollout, rollout_scenes, start_state
 from rsr.learned.gnn.graph import scenes_of
 from rsr.learned.gnn.rigid import exponential, matrix, normalised, product
 from rsr.learned.gnn.storage import load_network, new_network, save_network
-from rsr.rotations import angle_between
 
 KINDS = {"impulse": new_network, "fignet": new_fignet}
 CUBE = RigidBody("cube", box_mesh((0.04,) * 3), 0.15)

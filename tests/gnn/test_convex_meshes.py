@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.baselines.gnn_scenes import uniform_body
-from rsr.errors import ConfigError
+from rsr.common.errors import ConfigError
 from rsr.learned.gnn.bodies import Mesh, MeshError, RigidBody, RigidWorld, box_mesh, hull_mesh
 from rsr.learned.gnn.graph import scenes_of
 

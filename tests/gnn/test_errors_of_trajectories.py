@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from benchmarks.baselines.gnn_scenes import standing_still
-from rsr.errors import ConfigError
+from rsr.common.errors import ConfigError
+from rsr.common.rotations import about_z, product
 from rsr.learned.gnn.bodies import RigidBody, RigidWorld, box_mesh
 from rsr.learned.gnn.evaluation import errors_of
 from rsr.learned.gnn.trajectories import Trajectory
-from rsr.rotations import about_z, product
 
 WORLD = RigidWorld(tuple(RigidBody(name, box_mesh((0.04,) * 3), 0.15) for name in ("one", "other")))
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rsr.errors import ScenarioError, SessionError
-from rsr.learned.gnn.free_bodies import free_bodies
+from rsr.common.errors import ScenarioError, SessionError
 from rsr.learned.gnn.recordings import judged_trajectories, recorded_trajectories
 from rsr.learned.gnn.scaling import varied_trajectories
+from rsr.learned.gnn.scenario_bodies import free_bodies
 from rsr.scenarios import load_scenario
 from rsr.scenarios.starts import starts_of
 from rsr.sessions import Episode

@@ -9,9 +9,10 @@ import pytest
 from pushes_at_hand import pushed
 
 from rsr.calibration import Evidence, start_calibration
+from rsr.common.errors import CalibrationError
+from rsr.common.files import read_json
+from rsr.common.progress import ignore
 from rsr.config import GnnConfig
-from rsr.errors import CalibrationError
-from rsr.files import read_json
 from rsr.learned.gnn.calibration import (
     GnnFit,
     GnnSettings,
@@ -24,7 +25,6 @@ from rsr.learned.gnn.calibration import (
 )
 from rsr.learned.gnn.storage import new_network, save_network
 from rsr.pipelines.gnn.stages import as_gnn, settings_of
-from rsr.progress import ignore
 from rsr.scenarios import load_scenario
 from rsr.sessions import Card, Episode, Session
 from rsr.simulators import MujocoSimulator, evaluate_recording

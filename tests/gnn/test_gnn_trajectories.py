@@ -6,8 +6,8 @@ from pushes_at_hand import pushed
 
 from benchmarks.baselines.gnn_augmentation import augment, rotated
 from benchmarks.baselines.gnn_scenes import cube_world, varied_world
-from rsr.errors import SessionError
-from rsr.files import sha256
+from rsr.common.errors import SessionError
+from rsr.common.files import sha256
 from rsr.learned.gnn.bodies import RigidWorld
 from rsr.learned.gnn.trajectories import Trajectory, load_trajectories, save_trajectories
 

@@ -10,7 +10,8 @@ import torch
 
 from benchmarks.baselines.gnn_policy import PushPolicy, distances, learn_by_gradients, learn_from_rewards, sample_tasks
 from benchmarks.baselines.gnn_scenes import cube_world, pair_task, rollout_in_mujoco, standing_still
-from rsr.errors import ConfigError, ScenarioError
+from rsr.common.errors import ConfigError, ScenarioError
+from rsr.common.rotations import about_z
 from rsr.learned.gnn.contact_network import ContactNetwork, rollout
 from rsr.learned.gnn.evaluation import errors_of
 from rsr.learned.gnn.pushes import PushTask, Rollout, carry_out, optimise_push, pushed, sample_starts
@@ -18,7 +19,6 @@ from rsr.learned.gnn.simulator import GnnSimulator, predict
 from rsr.learned.gnn.storage import new_network
 from rsr.learned.gnn.training import TrainingSettings, train_network
 from rsr.learned.gnn.trajectories import FRAME_S, Trajectory
-from rsr.rotations import about_z
 from rsr.scenarios import load_scenario
 from rsr.scenarios.built_in.two_cubes import SIDE_M, ContactParameters
 

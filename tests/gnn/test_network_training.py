@@ -10,7 +10,8 @@ import torch
 from pushes_at_hand import KNOWN, pushed
 
 from benchmarks.baselines.gnn_scenes import rollout_in_mujoco, standing_still
-from rsr.errors import CalibrationError, ConfigError
+from rsr.common.errors import CalibrationError, ConfigError
+from rsr.common.rotations import angle_between
 from rsr.learned.gnn.contact_network import start_state
 from rsr.learned.gnn.evaluation import errors_of
 from rsr.learned.gnn.simulator import predict
@@ -18,7 +19,6 @@ from rsr.learned.gnn.storage import new_network
 from rsr.learned.gnn.training import TrainingSettings, fine_tune, train_network
 from rsr.learned.gnn.training_windows import windows_of
 from rsr.learned.gnn.trajectories import Trajectory
-from rsr.rotations import angle_between
 
 QUICK = TrainingSettings(steps=10, batch=4, unroll=3)
 PUSHES = [pushed(speed, aside) for speed in (0.7, 1.0, 1.3) for aside in (0.0, 0.02)]

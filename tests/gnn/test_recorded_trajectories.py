@@ -8,12 +8,12 @@ import pytest
 from pushes_at_hand import noisy, pushed
 
 from benchmarks.baselines.gnn_scenes import compiled, rollout_in_mujoco, varied_world
-from rsr.errors import ScenarioError, SessionError
-from rsr.learned.gnn.free_bodies import world_of
+from rsr.common.errors import ScenarioError, SessionError
+from rsr.common.rotations import from_rotation_vector, turned
 from rsr.learned.gnn.recordings import freed_of_noise, from_sessions
+from rsr.learned.gnn.scenario_bodies import world_of
 from rsr.learned.gnn.start_frames import fit_first_frames
 from rsr.learned.gnn.trajectories import Trajectory
-from rsr.rotations import from_rotation_vector, turned
 from rsr.scenarios import load_scenario
 from rsr.scenarios.built_in.two_cubes import ContactParameters
 from rsr.sessions import Card, Episode, Session

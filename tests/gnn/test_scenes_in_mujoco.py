@@ -14,8 +14,16 @@ from benchmarks.baselines.gnn_scenes import (
     substeps,
     varied_world,
 )
+from rsr.common.rotations import (
+    about_z,
+    angle_between,
+    conjugate,
+    from_rotation_vector,
+    product,
+    rotation_vector,
+    turned,
+)
 from rsr.learned.gnn.bodies import RigidBody, RigidWorld, box_mesh, hull_mesh
-from rsr.rotations import about_z, angle_between, conjugate, from_rotation_vector, product, rotation_vector, turned
 
 
 def test_rotations_are_mujocos():

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from pushes_at_hand import WORLD, noisy, pushed
 
-from rsr.errors import SessionError
+from rsr.common.errors import SessionError
+from rsr.common.rotations import about_z, angle_between
 from rsr.learned.gnn.jumps import displacements, find_jumps, lie_still, noise_of
 from rsr.learned.gnn.start_frames import fit_all_first_frames, fit_first_frames, sliding_deceleration
 from rsr.learned.gnn.trajectories import Trajectory
-from rsr.rotations import about_z, angle_between
 
 
 def start_velocity(trajectory: Trajectory) -> np.ndarray:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.neighbors import KernelDensity
 
-from rsr.errors import CalibrationError, ConfigError
+from rsr.common.errors import CalibrationError, ConfigError
 from rsr.infogap import Scaler, divergence, kl_axis, kl_conditional_gaussian, transition_noise, transitions
 from rsr.infogap.densities import kde_of_standardised
 

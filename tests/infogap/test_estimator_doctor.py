@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from rsr.errors import CalibrationError
+from rsr.common.errors import CalibrationError
 from rsr.infogap import diagnose, divergence
 from tests.infogap.test_estimators import Path
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rsr.errors import CalibrationError, ConfigError
+from rsr.common.errors import CalibrationError, ConfigError
 from rsr.infogap import ESTIMATORS, Scaler, divergence, transition_noise, transitions
 
 REPEATS = 8

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from rsr.errors import CalibrationError, ConfigError
-from rsr.files import read_json, write_json
+from rsr.common.errors import CalibrationError, ConfigError
+from rsr.common.files import read_json, write_json
 from rsr.infogap import (
     ESTIMATORS,
     InfoGapReward,

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from rsr.errors import CalibrationError, ConfigError
+from rsr.common.errors import CalibrationError, ConfigError
 from rsr.infogap import Scaler, transition_noise, transitions
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import ot
 import pytest
 
-from rsr.errors import CalibrationError, ConfigError
+from rsr.common.errors import CalibrationError, ConfigError
 from rsr.infogap import METRICS, GroundMetric, Transport, saturating
 from tests.infogap.exact_transport import w_of_added_sample
 

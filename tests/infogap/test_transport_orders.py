@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 
-from rsr.errors import CalibrationError, ConfigError
+from rsr.common.errors import CalibrationError, ConfigError
 from rsr.infogap import GroundMetric, Transport, saturating, w_of_added_batch
 from tests.infogap.exact_transport import w_of_added_sample
 from tests.infogap.test_transport import METRIC_CASES, naive_rho

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rsr.common.files import write_json, write_text
+from rsr.common.progress import ignore
 from rsr.config import LoopConfig, RealityConfig, dump_config
-from rsr.files import write_json, write_text
 from rsr.pipelines.lab.approval import approve
 from rsr.pipelines.lab.arrivals import QUIET_S, arrival
 from rsr.policies import Normaliser, Policy
-from rsr.progress import ignore
 from rsr.realities import CollectionPlan, StandIn
 from rsr.scenarios import load_scenario, task_of
 from rsr.sessions import write_session

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rsr.common.errors import ConfigError, Waiting
+from rsr.common.files import sha256, write_json
+from rsr.common.progress import ignore
 from rsr.config import LoopConfig, dump_config, parse_config
-from rsr.errors import ConfigError, Waiting
-from rsr.files import sha256, write_json
 from rsr.pipelines.loop.collect import collect
 from rsr.policies import Normaliser, Policy
-from rsr.progress import ignore
 from rsr.scenarios import load_scenario, task_of
 from rsr.sessions import read_session, write_session
 from rsr.workspace import Workspace

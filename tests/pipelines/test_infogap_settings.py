@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from rsr.calibration import save_calibration, start_calibration
+from rsr.common.files import write_json
+from rsr.common.progress import ignore
 from rsr.config import InfoGapConfig, LoopConfig, dump_config
-from rsr.files import write_json
 from rsr.infogap import InfoGapReward
 from rsr.pipelines import run_step
-from rsr.progress import ignore
 from rsr.sessions import write_session
 from rsr.workspace import Workspace
 from tests.calibration.recordings import TRUTH, recording

@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from rsr.calibration import METHODS, Calibrator
+from rsr.common.errors import ConfigError
 from rsr.config import LoopConfig, TuneConfig
-from rsr.errors import ConfigError
 from rsr.pipelines.methods import REGISTRY, MethodFolders, check_method, make_calibrator, simulator_of
 from rsr.simulators import MujocoSimulator
 from tests.push_samples import push_cube

@@ -13,12 +13,12 @@ from rich.console import Console
 from small_steps import STEPS
 
 from rsr.calibration import load_calibration
+from rsr.common.files import read_arrays, read_json, write_json
+from rsr.common.progress import ignore
 from rsr.config import InfoGapConfig, LoopConfig, RealityConfig, RetrainConfig, StartConfig, TuneConfig, dump_config
-from rsr.files import read_arrays, read_json, write_json
 from rsr.pipelines import render_pipeline, run_step, with_curves
 from rsr.planning import make_plan
 from rsr.policies import Policy
-from rsr.progress import ignore
 from rsr.reports import chain_table, summary_markdown
 from rsr.reports.loop_picture import loop_figure
 from rsr.scenarios import load_scenario

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from small_steps import STEPS
 
+from rsr.common.files import read_arrays, read_json, write_json
+from rsr.common.progress import ignore
 from rsr.config import InfoGapConfig, LoopConfig, RealityConfig, RetrainConfig, StartConfig, TuneConfig, dump_config
-from rsr.files import read_arrays, read_json, write_json
 from rsr.pipelines import run_step
 from rsr.policies import Policy
-from rsr.progress import ignore
 from rsr.scenarios import load_scenario, task_of
 from rsr.sessions import check_session, read_session, write_session
 from rsr.workspace import Workspace

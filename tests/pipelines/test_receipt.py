@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 import toy
 
+from rsr.common.errors import ConfigError, WorkspaceError
+from rsr.common.files import read_json, sha256
+from rsr.common.progress import ignore
 from rsr.config import LoopConfig, dump_config
-from rsr.errors import ConfigError, WorkspaceError
-from rsr.files import read_json, sha256
 from rsr.pipelines import leave_receipt, run_step
-from rsr.progress import ignore
 from rsr.workspace import Workspace
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sample_workspace import make_workspace
 
+from rsr.common.progress import ignore
 from rsr.config import LoopConfig, RetrainConfig, StartConfig, dump_config
 from rsr.environments.measuring import at_rest
 from rsr.environments.novelty import feature_noise
@@ -11,7 +12,6 @@ from rsr.infogap import InfoGapReward, fit_infogap, transitions
 from rsr.pipelines.loop.stages import retrain, start
 from rsr.policies import Policy
 from rsr.policies.training import load_state
-from rsr.progress import ignore
 from rsr.scenarios import load_scenario, task_of
 
 STEPS = 5120

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
+from rsr.common.errors import ConfigError
 from rsr.config import LoopConfig, dump_config, load_config, parse_config
-from rsr.errors import ConfigError
 
 
 def test_what_is_written_is_read_back(tmp_path):

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from rsr.common.errors import ConfigError
+from rsr.common.files import write_json
 from rsr.config import LoopConfig, dump_config, load_config
-from rsr.errors import ConfigError
-from rsr.files import write_json
 from rsr.pipelines import TABLE, render_launcher, render_pipeline, with_curves
 from rsr.workspace import Link, Workspace
 

@@ -7,7 +7,7 @@ import os
 import pytest
 from toy.bare import run_bare_loop
 
-from rsr.errors import WorkspaceError
+from rsr.common.errors import WorkspaceError
 from rsr.pipelines.verification import verify
 from rsr.workspace import Workspace
 from rsr_tasks import bookkeeping

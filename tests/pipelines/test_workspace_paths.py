@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from rsr.common.errors import ConfigError, WorkspaceError
 from rsr.config import LoopConfig, dump_config
-from rsr.errors import ConfigError, WorkspaceError
 from rsr.workspace import Link, Workspace
 
 

@@ -10,8 +10,8 @@ import pytest
 from rsr.calibration import start_prior
 from rsr.calibration.problem.loss import Loss
 from rsr.calibration.problem.windows import cut
-from rsr.calibration.search.refine import linearise
-from rsr.calibration.uncertainty.information import regressed_information
+from rsr.calibration.search.refinement import linearise
+from rsr.calibration.uncertainty.information_matrices import regressed_information
 from rsr.planning.excitation import find_excitation
 from rsr.scenarios import Scenario, load_scenario
 from rsr.sessions import Card, Episode, Session

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from benchmarks._information import fisher_information, log_determinant
-from rsr.calibration.uncertainty.information import posterior_covariance
-from rsr.planning import expected_nats
+from rsr.calibration import expected_nats
+from rsr.calibration.uncertainty.information_matrices import posterior_covariance
 from rsr.scenarios import load_scenario
 from tests.calibration.recordings import recording
 from tests.planning.imagined import recorded, swings

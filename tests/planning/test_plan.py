@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rsr.calibration import start_calibration
-from rsr.errors import CalibrationError, ConfigError, SessionError
+from rsr.common.errors import CalibrationError, ConfigError, SessionError
 from rsr.infogap import diagnose
 from rsr.planning import ObservedTransitions, TransitionPairs, make_candidates, make_plan, novelty_map
 from rsr.reports.plan import plan_figure

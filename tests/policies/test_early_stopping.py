@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from own_arm import write_own_arm
 
-from rsr.files import sha256
+from rsr.common.files import sha256
 from rsr.policies.early_stopping import (
     EPISODES,
     LAST_CHECKS,

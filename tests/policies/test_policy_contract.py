@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hand_made import pushing_policy
 
-from rsr.errors import PolicyError
+from rsr.common.errors import PolicyError
 from rsr.policies.export import export_policy
 from rsr.policies.policy import OnnxPolicy
 from rsr.policies.policy_contract import (

@@ -11,13 +11,13 @@ from hand_made import pushing_policy, random_policy
 from tiny_training import SETTINGS, train_tiny
 
 import rsr.policies.export as module
-from rsr.errors import PolicyError
-from rsr.files import sha256
+from rsr.common.errors import PolicyError
+from rsr.common.files import sha256
+from rsr.common.progress import ignore
 from rsr.policies import Policy
 from rsr.policies.export import build_onnx, export_policy
 from rsr.policies.policy import OnnxPolicy
 from rsr.policies.policy_contract import load_contract
-from rsr.progress import ignore
 from rsr.realities import CollectionPlan, StandIn
 from rsr.scenarios import Starts, load_scenario, task_of
 from tests.push_samples import channels_of

@@ -11,9 +11,9 @@ from gymnasium.utils.env_checker import check_env as gymnasium_check
 from stable_baselines3.common.env_checker import check_env as sb3_check
 
 import rsr.environments  # noqa: F401 (registers the environment)
+from rsr.common.errors import ScenarioError
 from rsr.environments.gymnasium import TaskEnv
 from rsr.environments.vector import TaskVecEnv
-from rsr.errors import ScenarioError
 from rsr.scenarios.built_in.push_cube import task
 from tests.push_samples import ScriptedPusher, push_cube
 
@@ -129,7 +129,7 @@ warnings.simplefilter("error")
 import gymnasium
 from gymnasium.utils.env_checker import check_env
 import rsr.environments
-from rsr.errors import ConfigError
+from rsr.common.errors import ConfigError
 env = gymnasium.make("rsr/push_cube-v0", render_mode="rgb_array")
 env.reset(seed=3)
 try:

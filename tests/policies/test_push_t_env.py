@@ -9,10 +9,10 @@ from gymnasium.utils.env_checker import check_env as gymnasium_check
 from stable_baselines3.common.env_checker import check_env as sb3_check
 
 import rsr.environments  # noqa: F401 (registers the environments)
+from rsr.common.errors import ConfigError
+from rsr.common.rotations import rotated, yaw_of
 from rsr.environments.gymnasium import TaskEnv
 from rsr.environments.vector import HeadVecEnv, TaskVecEnv
-from rsr.errors import ConfigError
-from rsr.rotations import rotated, yaw_of
 from rsr.scenarios import Scenario, load_scenario
 from rsr.scenarios.built_in.push_t.task import TASK
 from rsr.scenarios.built_in.pushing import tool_plane

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from tiny_training import COPIES, SETTINGS, still_pays, train_tiny
 
+from rsr.common.errors import PolicyError
 from rsr.environments.vector import TaskVecEnv
-from rsr.errors import PolicyError
 from rsr.policies.snapshots import under
 from rsr.policies.training import make_learner
 from rsr.scenarios.built_in.push_cube import task

@@ -4,9 +4,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from rsr.common.progress import ignore
+from rsr.common.randomness import generator
 from rsr.policies.rollouts import recorded, run, starts_of
-from rsr.progress import ignore
-from rsr.randomness import generator
 from rsr.realities import CollectionPlan, StandIn
 from rsr.scenarios import load_scenario, task_of
 from rsr.scenarios.built_in.push_cube import task

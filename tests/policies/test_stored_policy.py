@@ -5,8 +5,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from rsr.errors import PolicyError
-from rsr.files import sha256
+from rsr.common.errors import PolicyError
+from rsr.common.files import sha256
 from rsr.policies import Normaliser, Policy
 from rsr.scenarios import load_scenario, task_of
 from rsr.scenarios.built_in.push_cube import task

@@ -6,10 +6,10 @@ import mujoco
 import numpy as np
 from own_arm import write_own_arm
 
+from rsr.common.progress import ignore
 from rsr.environments import World
 from rsr.environments.gymnasium import TaskEnv
 from rsr.environments.vector import TaskVecEnv
-from rsr.progress import ignore
 from rsr.realities import CollectionPlan, StandIn
 from rsr.scenarios import Scenario, load_scenario
 

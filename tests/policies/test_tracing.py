@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 from onnx import TensorProto, helper
 
-from rsr.errors import PolicyError
+from rsr.common.errors import PolicyError
 from rsr.policies.tracing import OnnxGraph, Traced
 from rsr.scenarios.built_in.pushing import kinematics
 

@@ -6,9 +6,9 @@ import pytest
 import torch
 from tiny_training import COPIES, ROLLOUTS, SETTINGS, still_pays, train_tiny
 
+from rsr.common.errors import ConfigError, PolicyError
+from rsr.common.files import read_json, sha256
 from rsr.environments.vector import TaskVecEnv
-from rsr.errors import ConfigError, PolicyError
-from rsr.files import read_json, sha256
 from rsr.policies import Policy
 from rsr.policies.training import (
     PPOSettings,

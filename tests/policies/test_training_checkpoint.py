@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tiny_training import ROLLOUTS, SETTINGS, still_pays, train_tiny
 
-from rsr.files import sha256
+from rsr.common.files import sha256
 from rsr.pipelines import TABLE
 from rsr.policies.checkpoint import Checkpoint, fingerprint
 from rsr.workspace import Workspace

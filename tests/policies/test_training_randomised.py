@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from rsr.calibration import start_calibration
+from rsr.common.errors import ConfigError
+from rsr.common.progress import Advance, ignore
 from rsr.config import RetrainConfig, parse_config
-from rsr.errors import ConfigError
 from rsr.pipelines.loop.stages import simulators
 from rsr.policies.training import PPOSettings, Trained, train
-from rsr.progress import Advance, ignore
 from rsr.scenarios import load_scenario
 
 COPIES = 4

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from stable_baselines3.common.vec_env import DummyVecEnv
 
+from rsr.common.rotations import about_z, product, rotated
 from rsr.environments.gymnasium import TaskEnv
 from rsr.environments.novelty import bonus_features, bonus_of
 from rsr.environments.vector import HeadVecEnv, TaskVecEnv
 from rsr.infogap import RewardSettings, fit_infogap, transitions
-from rsr.rotations import about_z, product, rotated
 from rsr.scenarios.built_in.push_cube import task
 from rsr.scenarios.built_in.push_t import task as push_t
 from rsr.scenarios.built_in.pushing import arm, tool_plane

@@ -15,9 +15,9 @@ from hypothesis import given, settings, strategies as st
 import rsr
 from benchmarks._two_joint_arm import two_joint_arm
 from rsr.calibration.problem.sensitivity import mjx_simulator
+from rsr.common.errors import ScenarioError
+from rsr.common.progress import ignore
 from rsr.environments import World
-from rsr.errors import ScenarioError
-from rsr.progress import ignore
 from rsr.realities import CollectionPlan, SafetyEnvelope, StandIn
 from rsr.scenarios import Scenario, load_scenario
 from rsr.scenarios.braking import PAST, RATE

@@ -14,11 +14,11 @@ import yaml
 from robots import two_joint_robot
 
 from benchmarks._two_joint_arm import two_joint_arm
-from rsr.errors import ConfigError, RealityError, ScenarioError
+from rsr.common.errors import ConfigError, RealityError, ScenarioError
+from rsr.common.progress import ignore
 from rsr.policies.export import export_policy
 from rsr.policies.policy import Normaliser, OnnxPolicy, Policy
 from rsr.policies.policy_contract import check_contract
-from rsr.progress import ignore
 from rsr.realities import CollectionPlan
 from rsr.realities.reality import Clock, RealClock, SimulatedClock
 from rsr.realities.robot import Placement, RobotReality, instruction, make_robot_reality

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from benchmarks._two_joint_arm import two_joint_arm
-from rsr.errors import ScenarioError
-from rsr.progress import ignore
+from rsr.common.errors import ScenarioError
+from rsr.common.progress import ignore
 from rsr.realities import CollectionPlan, StandIn
 from rsr.realities._truth import draw_truth, hidden_model
 from rsr.scenarios import Scenario, load_scenario, task_of

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from rsr.errors import Waiting
-from rsr.progress import ignore
+from rsr.common.errors import Waiting
+from rsr.common.progress import ignore
 from rsr.realities import CollectionPlan, Inbox, StandIn
 from rsr.realities.inbox import SETTLED_S
 from rsr.scenarios import load_scenario

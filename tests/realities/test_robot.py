@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from robots import Faulty, reality, robot_document
 
-from rsr.errors import RealityError
-from rsr.progress import ignore
+from rsr.common.errors import RealityError
+from rsr.common.progress import ignore
 from rsr.realities import CollectionPlan
 from rsr.realities.reality import RealClock, SimulatedClock
 from rsr.realities.robot import RobotReality

@@ -9,13 +9,13 @@ import pytest
 import yaml
 from robots import STAND_IN_FILE, robot_document
 
-from rsr.errors import ConfigError, PolicyError, RealityError, Waiting
+from rsr.common.errors import ConfigError, PolicyError, RealityError, Waiting
+from rsr.common.rotations import about_z
 from rsr.policies.policy_contract import check_contract, task_contract
 from rsr.realities import SafetyEnvelope
 from rsr.realities.robot import Placement, ask_at_terminal, instruction, make_robot_reality
 from rsr.realities.robot_file import RobotFile, load_robot_file
 from rsr.realities.wiring import Wiring
-from rsr.rotations import about_z
 from rsr.scenarios import Starts, load_scenario, task_of
 from rsr.scenarios.built_in.pushing import kinematics
 from rsr.scenarios.built_in.pushing.limits import ArmLimits

@@ -4,9 +4,9 @@ import mujoco
 import numpy as np
 import pytest
 
+from rsr.common.files import sha256
+from rsr.common.progress import ignore
 from rsr.environments.sensor_model import with_noise
-from rsr.files import sha256
-from rsr.progress import ignore
 from rsr.realities import CollectionPlan, StandIn
 from rsr.realities._truth import draw_truth, hidden_model
 from rsr.realities.envelope import SafetyEnvelope

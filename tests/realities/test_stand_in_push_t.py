@@ -6,10 +6,10 @@ import mujoco
 import numpy as np
 import pytest
 
-from rsr.progress import ignore
+from rsr.common.progress import ignore
+from rsr.common.rotations import rotated, yaw_error, yaw_of
 from rsr.realities import CollectionPlan, StandIn
 from rsr.realities._truth import draw_truth, hidden_model
-from rsr.rotations import rotated, yaw_error, yaw_of
 from rsr.scenarios import load_scenario
 from rsr.scenarios.built_in.push_t.task import TASK
 from rsr.scenarios.built_in.pushing import tool_plane

@@ -35,7 +35,8 @@ def test_only_the_stand_in_and_judges_of_finished_work_import_the_truth():
 def test_only_the_pipelines_reach_a_reality():
     """Benchmarks may record on the stand-in; its truth is closed to them as to all others."""
     outside = {name for name in importers("rsr.realities") if not name.startswith(("rsr/realities/", "benchmarks/"))}
-    assert outside == {"rsr/pipelines/loop/collect.py", "rsr/pipelines/lab/deploy.py"}
+    lab = {f"rsr/pipelines/lab/{name}.py" for name in ("arrivals", "deploy", "gap_check")}
+    assert outside == {"rsr/pipelines/loop/collect.py", *lab}
 
 
 def test_the_room_does_not_hand_the_truth_on():
@@ -46,7 +47,7 @@ def test_the_room_does_not_hand_the_truth_on():
 
 
 def test_a_session_says_nothing_of_it():
-    from rsr.progress import ignore
+    from rsr.common.progress import ignore
     from rsr.realities import CollectionPlan, StandIn
     from rsr.realities._truth import draw_truth
     from tests.push_samples import ScriptedPusher, push_cube

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rsr.calibration import load_calibration
-from rsr.calibration.calibrator import Checks
+from rsr.calibration.interface import Checks
 from rsr.reports.calibration import calibration
 from rsr.reports.data import read_report_data
 

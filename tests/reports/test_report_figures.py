@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from rsr.errors import ConfigError, WorkspaceError
+from rsr.common.errors import ConfigError, WorkspaceError
 from rsr.policies.rollouts import visited, wilson_interval
 from rsr.reports.calibration import in_prior_units, prior_interval
 from rsr.reports.loop_picture import loop_figure, save_loop_figure

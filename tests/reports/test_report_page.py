@@ -11,10 +11,10 @@ from urllib.parse import urlparse
 
 import pytest
 
-from rsr.errors import ConfigError
-from rsr.files import read_arrays, read_json, write_arrays, write_json
+from rsr.common.errors import ConfigError
+from rsr.common.files import read_arrays, read_json, write_arrays, write_json
+from rsr.common.progress import ignore
 from rsr.pipelines.loop.stages import report
-from rsr.progress import ignore
 from rsr.reports.calibration import parameters
 from rsr.reports.data import read_report_data
 from rsr.reports.divergence import infogap

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from rich.console import Console
 
+from rsr.common.files import write_json
 from rsr.config import dump_config
-from rsr.files import write_json
 from rsr.reports import chain_table, is_simulated, reality_name, summary_markdown, verdict_sentence
 
 ROW = {"iteration": 2, "gap_before": 0.020, "gap_after": 0.010, "success_sim": 0.9, "success_reality": 0.5}

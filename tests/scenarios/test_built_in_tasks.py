@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import yaml
 
+from rsr.common.progress import ignore
 from rsr.environments import World
 from rsr.environments.measuring import at_rest
-from rsr.progress import ignore
 from rsr.realities import CollectionPlan, StandIn
 from rsr.scenarios import Scenario, built_in_tasks, load_scenario, task_of
 from rsr.scenarios.commands import command_range

@@ -11,7 +11,7 @@ from sensing_arm import MJCF, recorded_runs, sensing_arm
 
 import rsr
 from rsr.cli import main
-from rsr.errors import ScenarioError
+from rsr.common.errors import ScenarioError
 from rsr.pipelines.methods import REGISTRY
 from rsr.scenarios import load_scenario
 from rsr.scenarios.capabilities import MJX_LACKS_LEAVES, SIMULATOR_OF, TABLE, cells, check_method, headings, lacking

@@ -11,12 +11,12 @@ from own_arm import MJCF, TASK, YAML, write_own_arm
 
 from rsr.calibration import calibrator, start_prior
 from rsr.calibration.fitting import Effort
+from rsr.common.errors import RsrError, ScenarioError, SessionError
+from rsr.common.progress import ignore
 from rsr.config import LoopConfig, TuneConfig
 from rsr.environments.vector import TaskVecEnv
-from rsr.errors import RsrError, ScenarioError, SessionError
 from rsr.pipelines.loop.collect import check_beginning
 from rsr.policies.rollouts import recorded
-from rsr.progress import ignore
 from rsr.realities import CollectionPlan, StandIn
 from rsr.scenarios import load_scenario
 from rsr.sessions import Episode, check_session

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from rsr.errors import ScenarioError
+from rsr.common.errors import ScenarioError
 from rsr.scenarios import guarded_mjcf, load_scenario
 from tests.hostile_trials import assert_harmless, tried
 from tests.scenarios.hostile_scenes import CASES, EXAMPLE

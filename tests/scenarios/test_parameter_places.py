@@ -7,7 +7,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from rsr.errors import ScenarioError
+from rsr.common.errors import ScenarioError
 from rsr.scenarios.bindings import bind, in_order, refresh_constants
 from rsr.scenarios.fields import MODEL_FIELDS
 

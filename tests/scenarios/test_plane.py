@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rsr.rotations import rotated, wrapped
+from rsr.common.rotations import rotated, wrapped
 
 
 def test_vectors_turn_counter_clockwise():

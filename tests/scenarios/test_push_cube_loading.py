@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import rsr.scenarios
-from rsr.errors import ConfigError, ScenarioError
+from rsr.common.errors import ConfigError, ScenarioError
 from rsr.scenarios import built_in_scenarios, load_scenario
 from tests.push_samples import push_cube
 

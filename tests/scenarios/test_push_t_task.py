@@ -4,8 +4,8 @@ import mujoco
 import numpy as np
 import pytest
 
+from rsr.common.rotations import about_z, yaw_error, yaw_of
 from rsr.environments.measuring import at_rest
-from rsr.rotations import about_z, yaw_error, yaw_of
 from rsr.scenarios import Channels, Starts, load_scenario
 from rsr.scenarios.built_in.push_t import pushing_point, task
 from rsr.scenarios.built_in.pushing import blocks, kinematics

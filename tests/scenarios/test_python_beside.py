@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rsr.errors import ScenarioError
+from rsr.common.errors import ScenarioError
 from rsr.scenarios.python_beside import blamed, load_function
 
 

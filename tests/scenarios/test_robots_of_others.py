@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import yaml
 
-from rsr.errors import ConfigError, ScenarioError
+from rsr.common.errors import ConfigError, ScenarioError
 from rsr.scenarios import Scenario, load_scenario
 from rsr.simulators import MujocoSimulator
 

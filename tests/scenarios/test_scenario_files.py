@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rsr.errors import ConfigError, ScenarioError
+from rsr.common.errors import ConfigError, ScenarioError
 from rsr.scenarios import built_in_scenarios, load_scenario
 from rsr.scenarios.yaml_keys import YAML_KEYS
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rsr.errors import ConfigError, ScenarioError
+from rsr.common.errors import ConfigError, ScenarioError
 from rsr.scenarios import load_scenario
 from rsr.scenarios.metrics import ErrorMetric
 from rsr.scenarios.starts import starts_of

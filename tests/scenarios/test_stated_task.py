@@ -10,15 +10,15 @@ import pytest
 import yaml
 
 from rsr import scenarios
+from rsr.common.errors import RsrError
+from rsr.common.progress import ignore
+from rsr.common.randomness import generator
 from rsr.config import LoopConfig
 from rsr.environments.task_trial import tried_task
 from rsr.environments.vector import TaskVecEnv
-from rsr.errors import RsrError
 from rsr.pipelines.loop.collect import check_beginning
 from rsr.policies.rollouts import recorded
 from rsr.policies.training import settings_from_scratch, train
-from rsr.progress import ignore
-from rsr.randomness import generator
 from rsr.realities import CollectionPlan, StandIn
 from rsr.scenarios import Scenario, load_scenario, task_of
 from rsr.scenarios.task import HELD, TIME

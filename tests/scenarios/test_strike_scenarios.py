@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import yaml
 
-from rsr.errors import ConfigError, ScenarioError
+from rsr.common.errors import ConfigError, ScenarioError
+from rsr.common.progress import ignore
 from rsr.learned.clash.generate import shape_card, shape_from
-from rsr.progress import ignore
 from rsr.realities.reality import CollectionPlan
 from rsr.realities.strikes import StrikeReality
 from rsr.scenarios import load_scenario

@@ -13,7 +13,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "sessions"))
 from hinged_bars import elbow
 
-from rsr.errors import ScenarioError
+from rsr.common.errors import ScenarioError
 from rsr.scenarios import load_scenario
 from rsr.scenarios.metrics import Evaluation, FreeFlight
 from rsr.scenarios.scenario import Scenario

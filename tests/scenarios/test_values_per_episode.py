@@ -12,9 +12,9 @@ import yaml
 
 from rsr.calibration import Effort, calibrator, start_prior
 from rsr.calibration.problem.windows import cut
+from rsr.common.errors import ScenarioError, SessionError
+from rsr.common.progress import ignore
 from rsr.config import TuneConfig
-from rsr.errors import ScenarioError, SessionError
-from rsr.progress import ignore
 from rsr.scenarios import Scenario, load_scenario
 from rsr.scenarios.recorded import target_of
 from rsr.sessions import Card, Episode, Session, read_session

@@ -96,7 +96,7 @@ def one(name: str, whole: Path, trial: Path, random: np.random.Generator) -> dic
     """Spoil a copy of a recording and ingest it; returns what was done and what came of it."""
     from foreign_files import SAMPLES, pendulum, truth
 
-    from rsr.errors import RsrError
+    from rsr.common.errors import RsrError
     from rsr.sessions import read_session
     from rsr.sessions.ingest.session import ingest
 

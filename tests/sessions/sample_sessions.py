@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rsr.errors import SessionError
+from rsr.common.errors import SessionError
 from rsr.sessions import Card, Channel, Episode, Session, read_session
 
 JOINTS = tuple(f"joint{number}" for number in range(1, 7))

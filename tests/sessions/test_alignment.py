@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from rsr.errors import SessionError
+from rsr.common.errors import SessionError
 from rsr.sessions.clocks.alignment import forward_only, resample
 
 STAMPS_S = np.array([0.0, 0.1, 0.2, 0.6, 0.7])

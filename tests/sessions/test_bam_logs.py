@@ -8,7 +8,7 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from rsr.errors import RsrError
+from rsr.common.errors import RsrError
 from rsr.sessions.importers.formats import open_recording
 
 LOG = {

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import stdtrit
 from shared_data import pendulum_runs, tosses
 
-from rsr.errors import SessionError
+from rsr.common.errors import SessionError
 from rsr.sessions.checks.frames import find_frames
 from rsr.sessions.clocks.estimate import Signal, estimate_clock
 

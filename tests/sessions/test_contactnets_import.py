@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from rsr.errors import SessionError
+from rsr.common.errors import SessionError
 from rsr.scenarios import load_scenario
 from rsr.sessions import check_session, read_session, write_session
 from rsr.sessions.importers import read_contactnets

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sample_sessions import CHANNELS, make_session
 
-from rsr.errors import SessionError
+from rsr.common.errors import SessionError
 from rsr.sessions.checks.frames import find_frames
 from rsr.sessions.checks.inspection import inspect_session
 from rsr.sessions.clocks.alignment import forward_only, resample

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rsr.errors import SessionError
+from rsr.common.errors import SessionError
 from rsr.scenarios import load_scenario
 from rsr.sessions import check_session
 from rsr.sessions.importers import read_double_pendulum

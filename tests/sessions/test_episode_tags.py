@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from sample_sessions import assert_same, files, make_session
 
-from rsr.errors import SessionError
+from rsr.common.errors import SessionError
 from rsr.sessions import Session, read_session, write_session
 
 

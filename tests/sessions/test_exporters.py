@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as arrays
 from mcap import reader as mcap_reader
 from sample_sessions import make_session, with_values
 
-from rsr.errors import ConfigError, SessionError, WorkspaceError
+from rsr.common.errors import ConfigError, SessionError, WorkspaceError
 from rsr.sessions import Card, Channel, Episode, Session, read_session
 from rsr.sessions._lerobot_v3 import decode_card
 from rsr.sessions.exporters import EXPORTERS, export_session

@@ -24,7 +24,7 @@ from foreign_files import (
 )
 from rosbags.rosbag1 import Writer as Writer1
 
-from rsr.errors import ConfigError, RsrError, SessionError
+from rsr.common.errors import ConfigError, RsrError, SessionError
 from rsr.scenarios import load_scenario
 from rsr.scenarios.recorded import target_of
 from rsr.sessions import Session, check_session, read_session

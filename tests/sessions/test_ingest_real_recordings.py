@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from shared_data import shared_data, tosses
 
-from rsr.errors import ConfigError
+from rsr.common.errors import ConfigError
 from rsr.scenarios import load_scenario
 from rsr.scenarios.recorded import target_of
 from rsr.sessions import read_session

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rsr.errors import Refused, SessionError, WorkspaceError
+from rsr.common.errors import Refused, SessionError, WorkspaceError
 from rsr.sessions import read_session, write_session
 from rsr.sessions.intake.gate import admitted, check_stored, quarantine
 from rsr.sessions.intake.screening import IntakeLimits, screen

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sample_sessions import assert_same, list_sessions, make_session
 
-from rsr.errors import SessionError
+from rsr.common.errors import SessionError
 from rsr.sessions import read_session
 from rsr.sessions.journal import Journal, journal_folder
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rsr.errors import ConfigError
+from rsr.common.errors import ConfigError
 from rsr.sessions import Channel, read_session
 from rsr.sessions.ingest.lerobot_units import in_radians
 from rsr.sessions.ingest.mapping import Target

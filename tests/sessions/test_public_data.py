@@ -15,7 +15,7 @@ import pytest
 import torch
 from test_contactnets_import import toss
 
-from rsr.errors import ConfigError, SessionError
+from rsr.common.errors import ConfigError, SessionError
 from rsr.sessions import public, read_session
 from rsr.sessions.public import PUBLIC_DATA, fetch, get_data
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sample_sessions import CHANNELS, DT_S, make_session, with_values
 
-from rsr.errors import SessionError
+from rsr.common.errors import SessionError
 from rsr.sessions import Channel, Session, check_session, find_problems
 
 SESSION = make_session()

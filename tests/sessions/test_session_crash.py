@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sample_sessions import assert_same, list_sessions, make_session
 
-from rsr.errors import WorkspaceError
+from rsr.common.errors import WorkspaceError
 from rsr.sessions import read_session, write_session
 
 SYNCS_BEFORE_RENAME = 13

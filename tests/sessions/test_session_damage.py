@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from sample_sessions import assert_same, files, list_sessions, make_session
 
-from rsr.errors import SessionError
+from rsr.common.errors import SessionError
 from rsr.sessions import read_session, recover_session, write_session
 
 DATA = "data/chunk-000/file-000.parquet"

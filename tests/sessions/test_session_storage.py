@@ -13,8 +13,8 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 from sample_sessions import CHANNELS, assert_same, files, list_sessions, make_session, with_values
 
-from rsr.errors import SessionError
-from rsr.files import sha256
+from rsr.common.errors import SessionError
+from rsr.common.files import sha256
 from rsr.sessions import Card, Channel, Episode, Session, read_session, write_session
 
 NAMES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,12}", fullmatch=True)

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 from hinged_bars import elbow, throws
 
-from rsr.errors import SessionError
-from rsr.rotations import unwrapped, wrapped, wraps
+from rsr.common.errors import SessionError
+from rsr.common.rotations import unwrapped, wrapped, wraps
 from rsr.scenarios import Scenario
 from rsr.scenarios.recorded import joint_ranges, target_of
 from rsr.sessions import Session, read_session

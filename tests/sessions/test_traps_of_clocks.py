@@ -9,8 +9,8 @@ import pytest
 from hinged_bars import elbow, throws
 from test_traps_of_angles import cut_to_a_turn, written
 
-from rsr.errors import ConfigError
-from rsr.rotations import unwrapped
+from rsr.common.errors import ConfigError
+from rsr.common.rotations import unwrapped
 from rsr.scenarios.recorded import joint_ranges, target_of
 from rsr.sessions import Episode, Session
 from rsr.sessions.checks.inspection import inspect_session

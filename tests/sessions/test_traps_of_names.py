@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hinged_bars import elbow, throws
 
-from rsr.errors import ConfigError, SessionError
+from rsr.common.errors import ConfigError, SessionError
 from rsr.scenarios import load_scenario
 from rsr.scenarios.recorded import target_of
 from rsr.sessions import Channel, read_session

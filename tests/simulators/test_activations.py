@@ -8,7 +8,7 @@ import pytest
 from sensing_arm import recorded_runs, sensing_arm
 
 import rsr
-from rsr.errors import ScenarioError
+from rsr.common.errors import ScenarioError
 from rsr.scenarios import residuals, rms
 from rsr.simulators import MujocoSimulator
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import rsr
+from rsr.common.errors import ScenarioError
+from rsr.common.progress import ignore
 from rsr.environments import World
-from rsr.errors import ScenarioError
-from rsr.progress import ignore
 from rsr.realities.reality import CollectionPlan
 from rsr.realities.stand_in import StandIn
 from rsr.scenarios.effect_laws import LAWS, JointMotion

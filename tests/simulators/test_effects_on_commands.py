@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import rsr
+from rsr.common.errors import ScenarioError, SessionError
+from rsr.common.progress import ignore
 from rsr.environments import World
-from rsr.errors import ScenarioError, SessionError
-from rsr.progress import ignore
 from rsr.realities.reality import CollectionPlan
 from rsr.realities.stand_in import StandIn
 from rsr.scenarios import Starts

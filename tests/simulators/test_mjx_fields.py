@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rsr
-from rsr.errors import ScenarioError
+from rsr.common.errors import ScenarioError
 from rsr.simulators import MujocoSimulator
 from rsr.simulators.mjx import MjxSimulator, check_gradients
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from mujoco import mjx
 
-from rsr.errors import ScenarioError
+from rsr.common.errors import ScenarioError
 from rsr.scenarios import Scenario, load_scenario
 from rsr.simulators import mujoco as delay
 from rsr.simulators.mjx import GradientHealth, MjxSimulator, cache_folder

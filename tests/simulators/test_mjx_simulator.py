@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from rsr.errors import ScenarioError
+from rsr.common.errors import ScenarioError
 from rsr.scenarios import built_in_scenarios, load_scenario
 from rsr.scenarios.built_in.pushing import kinematics
 from rsr.simulators import MujocoSimulator

@@ -2,7 +2,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from rsr.errors import ScenarioError
+from rsr.common.errors import ScenarioError
 from rsr.simulators import MujocoSimulator, delay_weights, delayed
 from tests.push_samples import push_cube, pushes
 

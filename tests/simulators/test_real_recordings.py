@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from rsr.errors import ConfigError, SessionError
+from rsr.common.errors import ConfigError, SessionError
 from rsr.scenarios import Scenario, load_scenario
 from rsr.simulators import MujocoSimulator, evaluate_recording, unseen_episodes
 from tests.shared_data import pendulum_runs, tosses

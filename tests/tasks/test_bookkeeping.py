@@ -13,8 +13,8 @@ import pytest
 from toy import TABLE, TABLE_NAME
 from toy.bare import find_faults, fingerprint, run_bare_loop
 
+from rsr.common.errors import WorkspaceError
 from rsr.config import LoopConfig
-from rsr.errors import WorkspaceError
 from rsr_tasks import bookkeeping, loop, versions
 from rsr_tasks.campaign import finished, opened
 from rsr_tasks.workspace import create_workspace

@@ -105,7 +105,7 @@ def test_one_iteration_alone_is_restored_from_the_remote(with_remote, tmp_path):
 
 
 def test_a_remote_that_is_away_is_an_error_that_says_so_and_harms_nothing(with_remote, tmp_path):
-    from rsr.errors import WorkspaceError
+    from rsr.common.errors import WorkspaceError
 
     clone = tmp_path / "clone"
     run(tmp_path, "git", "clone", "--quiet", str(with_remote), str(clone))

@@ -11,7 +11,7 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 from toy.bare import run_bare_loop
 
-from rsr.errors import WorkspaceError
+from rsr.common.errors import WorkspaceError
 from rsr_tasks import bookkeeping, dvc_private
 
 

@@ -17,15 +17,15 @@ from rsr.calibration import start_prior
 from rsr.calibration.problem.loss import Loss, losses_of, parts_of
 from rsr.calibration.problem.windows import choose, cut
 from rsr.calibration.uncertainty.bootstrap import refit_resample, refits
+from rsr.common.errors import ConfigError
+from rsr.common.files import sha256
+from rsr.common.progress import ignore
+from rsr.common.randomness import generator
+from rsr.common.spreading import is_spread, spread
 from rsr.config import LoopConfig, RealityConfig
-from rsr.errors import ConfigError
-from rsr.files import sha256
 from rsr.learned.clash import generate_pairs
-from rsr.progress import ignore
-from rsr.randomness import generator
 from rsr.scenarios.built_in.strike import load_shape
 from rsr.simulators import MujocoSimulator
-from rsr.spreading import is_spread, spread
 from rsr_tasks.engine_settings import Engine, engine_of, spread_as_configured
 from rsr_tasks.fan_out import fan_out
 from tests.calibration.recordings import recording

@@ -7,8 +7,8 @@ from threading import Event
 
 import pytest
 
+from rsr.common.files import read_json, write_json
 from rsr.config import ClashConfig, GnnConfig, LoopConfig, RealityConfig
-from rsr.files import read_json, write_json
 from rsr.pipelines.lab.approval import approve
 from rsr_tasks.lab import _flow_of
 from rsr_tasks.locking import held

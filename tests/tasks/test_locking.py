@@ -13,7 +13,7 @@ import threading
 
 import pytest
 
-from rsr.errors import WorkspaceError
+from rsr.common.errors import WorkspaceError
 from rsr_tasks.locking import held, is_held, live_holder
 from rsr_tasks.watcher import LOOP_VARIABLE
 

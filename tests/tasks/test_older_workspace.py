@@ -10,7 +10,7 @@ import pytest
 from toy import TABLE_NAME
 from toy.bare import find_faults, fingerprint, run_bare_loop
 
-from rsr.errors import ConfigError
+from rsr.common.errors import ConfigError
 from rsr.workspace import Workspace
 from rsr_tasks.campaign import opened
 

@@ -10,8 +10,8 @@ import pytest
 from toy import TABLE_NAME
 from toy.bare import find_faults, run_bare_loop
 
+from rsr.common.errors import ConfigError, WorkspaceError
 from rsr.config import LoopConfig
-from rsr.errors import ConfigError, WorkspaceError
 from rsr.pipelines import CLASH, GNN, TABLE
 from rsr.scenarios import load_scenario, scenario_of
 from rsr.workspace import Workspace

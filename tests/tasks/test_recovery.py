@@ -15,7 +15,7 @@ import pytest
 from toy import TABLE_NAME
 from toy.bare import find_faults, fingerprint, run_bare_loop
 
-from rsr.errors import WorkspaceError
+from rsr.common.errors import WorkspaceError
 from rsr.sessions import Card, Channel, Episode, Session, read_session, write_session
 from rsr_tasks import bookkeeping, versions
 from rsr_tasks.campaign import opened, sweep

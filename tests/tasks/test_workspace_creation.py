@@ -13,8 +13,8 @@ import pytest
 from toy import TABLE, TABLE_NAME
 from toy.bare import find_faults, run_bare_loop
 
+from rsr.common.errors import WorkspaceError
 from rsr.config import LoopConfig, load_config
-from rsr.errors import WorkspaceError
 from rsr.pipelines import render_pipeline
 from rsr.workspace import Workspace
 from rsr_tasks import bookkeeping, versions
@@ -150,7 +150,7 @@ class TestNowhereToWrite:
     _OPEN = """
 import sys
 from rsr.config import LoopConfig
-from rsr.errors import RsrError
+from rsr.common.errors import RsrError
 from rsr_tasks.campaign import opened
 try:
     with opened(sys.argv[1], "toy:TABLE", LoopConfig()):
@@ -178,7 +178,7 @@ except RsrError as error:
 import sys
 from pathlib import Path
 from rsr.config import LoopConfig
-from rsr.errors import RsrError
+from rsr.common.errors import RsrError
 from rsr_tasks import loop
 from rsr_tasks.campaign import opened
 from toy.bare import find_faults, run_bare_loop
@@ -211,7 +211,7 @@ print(find_faults(root, 1))
 import subprocess, sys
 from pathlib import Path
 from rsr.config import LoopConfig
-from rsr.errors import RsrError
+from rsr.common.errors import RsrError
 from rsr_tasks import loop
 from rsr_tasks.campaign import opened
 from toy.bare import find_faults, run_bare_loop

@@ -17,10 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
-from rsr.files import read_arrays, read_json, write_arrays, write_json, write_text
+from rsr.common.files import read_arrays, read_json, write_arrays, write_json, write_text
+from rsr.common.progress import Advance
+from rsr.common.randomness import generator
 from rsr.pipelines import TABLE as _REAL, Step
-from rsr.progress import Advance
-from rsr.randomness import generator
 from rsr.workspace import Workspace
 
 

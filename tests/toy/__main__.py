@@ -3,8 +3,8 @@
 import argparse
 from pathlib import Path
 
+from rsr.common.progress import ignore
 from rsr.pipelines import run_step
-from rsr.progress import ignore
 from rsr.workspace import Workspace
 from toy import TABLE
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from rsr.randomness import generator
-from rsr.realities.strikes import FRAME_S, curvature_of, fitted_velocities, measured_strikes
+from rsr.common import generator
+from rsr.realities import curvature_of
+from rsr.realities.strikes import FRAME_S, fitted_velocities, measured_strikes
 from rsr.scenarios.built_in.strike import PARAMETERS, RecordedStrikes, Shape, sample_strikes
-from rsr.simulators.strikes import Collider
+from rsr.simulators import Collider
 
 
 class StrikeControl:

@@ -9,8 +9,8 @@ from typing import TypeVar
 import numpy as np
 import torch
 
+from rsr.common import one_thread
 from rsr.learned.clash import Surrogate
-from rsr.randomness import one_thread
 from rsr.scenarios.built_in.strike import RecordedStrikes
 
 from .paper import PaperSurrogate

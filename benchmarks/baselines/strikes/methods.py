@@ -8,13 +8,22 @@ from functools import cached_property
 
 import numpy as np
 
-from rsr.learned.clash import StruckBlock, Surrogate
-from rsr.learned.clash.adaptation import IdentifiedImpact, adapt, identify
-from rsr.learned.clash.law import fit_law
-from rsr.learned.clash.prediction import BaseModel, Blended, Corrected, correct, surrogate_base
-from rsr.randomness import one_thread
+from rsr.common import one_thread
+from rsr.learned.clash import (
+    BaseModel,
+    Blended,
+    Corrected,
+    IdentifiedImpact,
+    StruckBlock,
+    Surrogate,
+    adapt,
+    correct,
+    fit_law,
+    identify,
+    surrogate_base,
+)
 from rsr.scenarios.built_in.strike import RecordedStrikes, Strikes
-from rsr.simulators.strikes import Collider
+from rsr.simulators import Collider
 
 from .finetuning import finetune, finetune_gated
 from .mujoco import grid_search, mujoco_base

@@ -13,14 +13,11 @@ import mujoco
 import numpy as np
 from scipy.optimize import least_squares
 
-from rsr.errors import CalibrationError
-from rsr.learned.clash.adaptation import GROUND
-from rsr.learned.clash.prediction import BaseModel
-from rsr.rotations import rotated, yaw_of
+from rsr.common import CalibrationError, rotated, yaw_of
+from rsr.learned.clash import GROUND, BaseModel
 from rsr.scenarios import load_scenario
-from rsr.scenarios.built_in.strike import PARAMETERS, Definition, RecordedStrikes, Shape, Strikes, scene_xml
-from rsr.scenarios.built_in.strike.outline import distances
-from rsr.simulators.strikes import SettledHeights
+from rsr.scenarios.built_in.strike import PARAMETERS, Definition, RecordedStrikes, Shape, Strikes, distances, scene_xml
+from rsr.simulators import SettledHeights
 
 MOST_CORNERS = 20
 """MJX warns of larger faces: clipping them is slow and not exact."""

@@ -8,14 +8,10 @@ import mujoco
 import numpy as np
 from cmaes import CMA
 
-from rsr.learned.clash.prediction import BaseModel
-from rsr.learned.clash.scene import ContactScene
-from rsr.learned.clash.scene_impacts import simulate
-from rsr.learned.clash.scene_tables import SceneStrikes
-from rsr.randomness import generator
-from rsr.rotations import rotated, wrapped, yaw_of
+from rsr.common import generator, rotated, wrapped, yaw_of
+from rsr.learned.clash import BaseModel, ContactScene, SceneStrikes, simulate
 from rsr.scenarios.built_in.strike import PARAMETERS, Definition, RecordedStrikes, Shape, Strikes, scene_xml
-from rsr.simulators.strikes import Collider, SettledHeights, at_rest, set_parameters
+from rsr.simulators import Collider, SettledHeights, at_rest, set_parameters
 
 _HIT_FRICTIONS = np.linspace(0.05, 1.0, 8)
 _HIT_DAMPINGS = np.geomspace(0.1, 3.0, 8)

@@ -13,14 +13,26 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rsr.files import read_arrays, read_json, write_arrays, write_json
-from rsr.learned.clash import Surrogate
-from rsr.learned.clash.adaptation import GROUND, IdentifiedImpact, best_start, parameter_losses, with_ground
-from rsr.learned.clash.frame import Accuracy
-from rsr.learned.clash.generate import StrikePairs, shape_card, shape_from
-from rsr.learned.clash.prediction import BaseModel
-from rsr.learned.clash.surrogate import Network, judge, new_surrogate, parted, reproducible, training_tensors
-from rsr.randomness import derive_seed
+from rsr.common import derive_seed, read_arrays, read_json, write_arrays, write_json
+from rsr.learned.clash import (
+    GROUND,
+    Accuracy,
+    BaseModel,
+    IdentifiedImpact,
+    Network,
+    StrikePairs,
+    Surrogate,
+    best_start,
+    judge,
+    new_surrogate,
+    parameter_losses,
+    parted,
+    reproducible,
+    shape_card,
+    shape_from,
+    training_tensors,
+    with_ground,
+)
 from rsr.scenarios.built_in.strike import PARAMETERS, Definition, RecordedStrikes, Shape, Strikes
 
 STEPS = 1000

@@ -13,13 +13,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import stdtrit
 
-from rsr.calibration.calibrator import Prior
-from rsr.calibration.problem.loss import Loss
-from rsr.calibration.problem.windows import choose, cut, surroundings
-from rsr.calibration.search.marginalise import with_biases
-from rsr.calibration.search.refine import Linearisation
-from rsr.calibration.uncertainty.identifiability import PRIOR_INFLATION
-from rsr.calibration.uncertainty.information import information
+from rsr.calibration import Prior
+from rsr.calibration.problem import Loss, choose, cut, surroundings
+from rsr.calibration.search import with_biases
+from rsr.calibration.search.refinement import Linearisation
+from rsr.calibration.uncertainty import PRIOR_INFLATION, information
 from rsr.scenarios import Parameter, ParameterSpace, Scenario
 from rsr.sessions import Episode
 from rsr.simulators import MujocoSimulator

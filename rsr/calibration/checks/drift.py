@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rsr.calibration.calibrator import Calibration
-from rsr.calibration.problem.held_out import channel_rms, replay
-from rsr.errors import CalibrationError
+from rsr.calibration import Calibration
+from rsr.calibration.problem import channel_rms, replay
+from rsr.common import CalibrationError
 from rsr.scenarios import Scenario
 from rsr.sessions import Episode
 from rsr.simulators import MujocoSimulator

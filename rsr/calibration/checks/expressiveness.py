@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from rsr.calibration.calibrator import Misfit
-from rsr.calibration.problem.loss import Loss
-from rsr.calibration.problem.windows import MOVED_NOISES
+from rsr.calibration import Misfit
+from rsr.calibration.problem import MOVED_NOISES, Loss
 from rsr.scenarios import difference
 from rsr.sessions import Episode
 

@@ -7,16 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rsr.calibration.calibrator import Checks
+from rsr.calibration import Checks
 from rsr.calibration.checks.clock_offset import clock_offset_warnings
 from rsr.calibration.checks.survival import doubts
-from rsr.calibration.problem.loss import Loss
-from rsr.calibration.problem.sensitivity import mjx_simulator
-from rsr.calibration.search.refine import Linearisation
-from rsr.calibration.uncertainty import bootstrap
-from rsr.calibration.uncertainty.identifiability import Posterior, widened
-from rsr.progress import Advance
-from rsr.randomness import derive_seed
+from rsr.calibration.problem import Loss, mjx_simulator
+from rsr.calibration.search.refinement import Linearisation
+from rsr.calibration.uncertainty import Posterior, bootstrap, widened
+from rsr.common import Advance, derive_seed
 from rsr.sessions import Episode
 
 

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rsr.calibration.priors import start_prior
-from rsr.calibration.problem.loss import Loss
-from rsr.calibration.problem.windows import choose, cut
-from rsr.calibration.search.refine import FIRST_SPREAD, POINTS, POINTS_PER_PARAMETER
-from rsr.calibration.uncertainty.identifiability import STD_INFLATION
-from rsr.calibration.uncertainty.information import posterior_covariance, regressed_information
+from rsr.calibration import start_prior
+from rsr.calibration.problem import Loss, choose, cut
+from rsr.calibration.search import FIRST_SPREAD, POINTS, POINTS_PER_PARAMETER
+from rsr.calibration.uncertainty import STD_INFLATION, posterior_covariance, regressed_information
 from rsr.scenarios import Scenario
 from rsr.sessions import Episode
 from rsr.simulators import MujocoSimulator

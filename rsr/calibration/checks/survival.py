@@ -12,13 +12,13 @@ import numpy as np
 from scipy.special import stdtrit
 
 from rsr.calibration.checks.observability import NOT_OBSERVED, std_share
-from rsr.calibration.problem.loss import Loss
-from rsr.calibration.search.refine import Linearisation
-from rsr.calibration.uncertainty.bootstrap import UNSTABLE
-from rsr.calibration.uncertainty.identifiability import (
+from rsr.calibration.problem import Loss
+from rsr.calibration.search.refinement import Linearisation
+from rsr.calibration.uncertainty import (
     CONFIDENCE,
     IDENTIFIED_SHRINKAGE,
     IDENTIFIED_STD,
+    UNSTABLE,
     Posterior,
     by_episode,
 )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from rsr.calibration.problem.loss import Loss
-from rsr.calibration.search.refine import Linearisation
-from rsr.calibration.uncertainty.identifiability import WEAK_SHRINKAGE, Posterior
+from rsr.calibration.problem import Loss
+from rsr.calibration.search.refinement import Linearisation
+from rsr.calibration.uncertainty import WEAK_SHRINKAGE, Posterior
 
 _AS_GOOD = 1e-3
 """Share by which the loss may rise: less than a refinement leaves open."""

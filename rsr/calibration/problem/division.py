@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rsr.errors import CalibrationError
+from rsr.common import CalibrationError
 from rsr.scenarios import Scenario
 from rsr.sessions import Episode
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rsr.calibration.calibrator import Evidence, Replays
+from rsr.calibration import Evidence, Replays
 from rsr.calibration.problem.division import Division
 from rsr.calibration.problem.windows import first_start
-from rsr.errors import CalibrationError
+from rsr.common import CalibrationError
 from rsr.scenarios import Scenario, residuals, rms
 from rsr.sessions import Episode
 from rsr.simulators import Simulator, correct_sensors

@@ -13,15 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from rsr.calibration.calibrator import Prior
+from rsr.calibration import Prior
 from rsr.calibration.problem.model_error import ASSUMED_NOISES, ROBUST_SCALES, ModelError
 from rsr.calibration.problem.nuisances import BiasSlopes, InitialStateSlopes
 from rsr.calibration.problem.tangents import Tangents
 from rsr.calibration.problem.windows import Windows
-from rsr.scenarios import Scenario, residuals
-from rsr.scenarios.sensors import readings, start_states
+from rsr.common import is_spread, spread
+from rsr.scenarios import Scenario, readings, residuals, start_states
 from rsr.simulators import MujocoSimulator, Simulator
-from rsr.spreading import is_spread, spread
 
 _WORST = 1e3
 """Difference charged to a simulation that became unstable, in scales."""

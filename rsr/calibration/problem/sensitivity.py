@@ -11,8 +11,8 @@ import numpy as np
 
 from rsr.calibration.problem.loss import Loss
 from rsr.calibration.problem.tangents import Tangents
-from rsr.calibration.uncertainty.information import information
-from rsr.errors import ScenarioError
+from rsr.calibration.uncertainty import information
+from rsr.common import ScenarioError
 from rsr.scenarios import Scenario
 
 if TYPE_CHECKING:

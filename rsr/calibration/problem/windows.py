@@ -12,8 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from rsr.scenarios import Observed, Scenario, difference
-from rsr.scenarios.smoothing import one_sided_rows
+from rsr.scenarios import Observed, Scenario, difference, one_sided_rows
 from rsr.sessions import Episode
 
 MOVED_NOISES = 6.0

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from rsr.calibration.problem.loss import Loss
-from rsr.calibration.problem.sensitivity import Sensitivity, choose_jacobian
+from rsr.calibration.problem import Loss, Sensitivity, choose_jacobian
 from rsr.calibration.search.descent import SearchResult
 from rsr.calibration.search.mjx import stages
-from rsr.progress import Advance
+from rsr.common import Advance
 
 RATE = 0.05
 """Length of the first steps, in standard deviations of the prior."""

@@ -8,10 +8,9 @@ from typing import Literal
 
 import numpy as np
 
-from rsr.calibration.problem.loss import Loss
-from rsr.calibration.problem.sensitivity import JacobianFunction
-from rsr.calibration.uncertainty.information import information
-from rsr.progress import Advance
+from rsr.calibration.problem import JacobianFunction, Loss
+from rsr.calibration.uncertainty import information
+from rsr.common import Advance
 
 SearchStatus = Literal["converged", "budget spent"]
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from cmaes import CMA
 
-from rsr.calibration.problem.loss import Loss, losses_of
+from rsr.calibration.problem import Loss, losses_of
 from rsr.calibration.search.descent import Count, Descent, SearchResult
-from rsr.progress import Advance
+from rsr.common import Advance
 
 POPULATION = 12
 SIGMA = 0.6

@@ -12,16 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rsr.calibration.calibrator import Prior
-from rsr.calibration.problem.held_out import channel_rms, replay, split
-from rsr.calibration.problem.loss import Loss
-from rsr.calibration.problem.windows import choose, cut
+from rsr.calibration import Prior
+from rsr.calibration.problem import Loss, channel_rms, choose, cut, replay, split
 from rsr.calibration.search.evolution import POPULATION, search_cmaes
 from rsr.calibration.search.marginalise import reweighted, with_biases
-from rsr.progress import Advance, ignore
-from rsr.randomness import derive_seed, generator
-from rsr.scenarios import Scenario
-from rsr.scenarios.structure import Word, candidates, structured
+from rsr.common import Advance, derive_seed, generator, ignore
+from rsr.scenarios import Scenario, Word, candidates, structured
 from rsr.sessions import Episode
 from rsr.simulators import MujocoSimulator, correct_sensors
 

@@ -9,10 +9,9 @@ from typing import cast
 
 import numpy as np
 
-from rsr.calibration.problem.loss import Loss
+from rsr.calibration.problem import Loss
 from rsr.calibration.search.descent import Search, SearchResult, SearchStatus
-from rsr.files import DAMAGED, read_arrays, write_arrays
-from rsr.progress import Advance
+from rsr.common import DAMAGED, Advance, read_arrays, write_arrays
 
 FOLDER = ".searches"
 """Beside the result of a fit; removed when that is written."""

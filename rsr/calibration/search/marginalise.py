@@ -7,18 +7,21 @@ from dataclasses import dataclass, replace
 import mujoco
 import numpy as np
 
-from rsr.calibration.problem.loss import Loss, tangent_widths
-from rsr.calibration.problem.model_error import ROBUST_SCALES, ModelError
-from rsr.calibration.problem.nuisances import BiasSlopes, InitialStateSlopes
-from rsr.calibration.problem.sensitivity import exact_linearisation
-from rsr.calibration.problem.windows import Windows
-from rsr.calibration.search.refine import Linearisation, linearise, refine
-from rsr.calibration.uncertainty.identifiability import Posterior, posterior
+from rsr.calibration.problem import (
+    ROBUST_SCALES,
+    BiasSlopes,
+    InitialStateSlopes,
+    Loss,
+    ModelError,
+    Windows,
+    exact_linearisation,
+    tangent_widths,
+)
+from rsr.calibration.search.refinement import Linearisation, linearise, refine
+from rsr.calibration.uncertainty import Posterior, posterior
 from rsr.calibration.uncertainty.shared_error import shared_error
-from rsr.progress import Advance, part_of
-from rsr.randomness import derive_seed
-from rsr.scenarios import Scenario
-from rsr.scenarios.sensors import bias_free, bias_std, biased_coordinates
+from rsr.common import Advance, derive_seed, part_of
+from rsr.scenarios import Scenario, bias_free, bias_std, biased_coordinates
 
 BIAS_STEP = 0.1
 """Half of the distance of two biases compared, in `bias_std`s."""

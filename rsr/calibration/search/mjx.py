@@ -12,11 +12,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from rsr.calibration.problem.loss import Loss
-from rsr.calibration.problem.sensitivity import JacobianFunction, Sensitivity, choose_jacobian
+from rsr.calibration.problem import JacobianFunction, Loss, Sensitivity, choose_jacobian
 from rsr.calibration.search.descent import Descent, SearchResult, descend
 from rsr.calibration.search.evolution import SHORT_POPULATION, evolve
-from rsr.progress import Advance
+from rsr.common import Advance
 
 WHOLE_ITERATIONS = 20
 """Jacobians at most on all windows, from the better of the initial points: it should converge before."""

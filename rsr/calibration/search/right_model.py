@@ -12,13 +12,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rsr.calibration.problem.loss import Loss
-from rsr.calibration.problem.model_error import ASSUMED_NOISES, ModelError
-from rsr.calibration.problem.sensitivity import exact_linearisation, tangents_by_differences
-from rsr.calibration.problem.windows import Windows
+from rsr.calibration.problem import (
+    ASSUMED_NOISES,
+    Loss,
+    ModelError,
+    Windows,
+    exact_linearisation,
+    tangents_by_differences,
+)
 from rsr.calibration.search.marginalise import with_initial_states
-from rsr.calibration.search.refine import descend_exactly, moved_along_values
-from rsr.progress import Advance
+from rsr.calibration.search.refinement import descend_exactly, moved_along_values
+from rsr.common import Advance
 
 SMOOTH, PAIRS = 0.2, 8
 """A loss is smooth where what its tangents leave unexplained is less than this share of what they explain; points that

@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from rsr.calibration.problem.loss import Loss
+from rsr.calibration.problem import Loss
 from rsr.calibration.search.descent import Search, SearchResult
 from rsr.calibration.search.evolution import search_cmaes
-from rsr.progress import Advance, ignore
+from rsr.common import Advance, ignore
 
 WINDOWS = 16
 SHARE = 0.5

@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from mujoco import minimize
 
-from rsr.calibration.problem.loss import Loss
-from rsr.calibration.problem.sensitivity import jacobian
+from rsr.calibration.problem import Loss, jacobian
 from rsr.calibration.search.descent import SearchResult
-from rsr.progress import Advance
+from rsr.common import Advance
 
 SCREENED = 24
 """Points drawn from the prior; the best of them, in turn, are initial points."""

@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from rsr.calibration.calibrator import Prior
-from rsr.calibration.problem.loss import Loss, can_be_spread, parts_of
-from rsr.calibration.search.refine import refine
+from rsr.calibration import Prior
+from rsr.calibration.problem import Loss, can_be_spread, parts_of
+from rsr.calibration.search import refine
 from rsr.calibration.uncertainty.identifiability import PRIOR_INFLATION
-from rsr.progress import Advance, ignore
+from rsr.common import Advance, ignore, spread
 from rsr.simulators import MujocoSimulator
-from rsr.spreading import spread
 
 TOO_NARROW = 1.25
 """Refits that scatter by more than this factor beyond the covariance are worth a warning."""

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import stdtrit
 
-from rsr.calibration.calibrator import Estimate, Verdict
-from rsr.calibration.problem.loss import Loss
-from rsr.calibration.search.refine import Linearisation
-from rsr.calibration.uncertainty.information import information
+from rsr.calibration import Estimate, Verdict
+from rsr.calibration.problem import Loss
+from rsr.calibration.search.refinement import Linearisation
+from rsr.calibration.uncertainty.information_matrices import information
 from rsr.scenarios import Parameter, ParameterSpace, Scenario
 
 CONFIDENCE = 0.95

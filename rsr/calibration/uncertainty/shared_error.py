@@ -13,9 +13,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rsr.calibration.problem.loss import Loss, tangent_widths
-from rsr.calibration.search.refine import Linearisation
-from rsr.calibration.uncertainty.information import information
+from rsr.calibration.problem import Loss, tangent_widths
+from rsr.calibration.search.refinement import Linearisation
+from rsr.calibration.uncertainty.information_matrices import information
 
 ABSORBED = 2.0
 """Variance of the model's error over that of what a fit leaves of it: as much is absorbed as is left."""

@@ -14,13 +14,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rsr.errors import CalibrationError
+from rsr.common import CalibrationError, derive_seed
 from rsr.learned.clash.frame import to_contact
 from rsr.learned.clash.law import ImpactLaw, fit_from_rests, fit_law
 from rsr.learned.clash.prediction import BaseModel, Blended, Trust, blend, correct, everywhere, surrogate_base
 from rsr.learned.clash.sliding import SlidingModel, fit_sliding, velocities_known, with_velocities
 from rsr.learned.clash.surrogate import Surrogate, reproducible
-from rsr.randomness import derive_seed
 from rsr.scenarios.built_in.strike import PARAMETERS, Definition, RecordedStrikes, Shape, Strikes
 
 GROUND = PARAMETERS.names.index("ground_friction")

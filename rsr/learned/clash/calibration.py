@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rsr.errors import CalibrationError
+from rsr.common import CalibrationError, wrapped
 from rsr.learned.clash.adaptation import Adapted, KnownBlock, adapt
 from rsr.learned.clash.comparison import before_any, splits
 from rsr.learned.clash.frame import TOLERANCE, relative_errors
 from rsr.learned.clash.sliding import SlidingModel
 from rsr.learned.clash.strike_recordings import Recordings
-from rsr.rotations import wrapped
 from rsr.scenarios.built_in.strike import PARAMETERS, RecordedStrikes, Shape, Strikes
 
 

@@ -13,14 +13,13 @@ from pathlib import Path
 
 import numpy as np
 
-from rsr.files import write_json
+from rsr.common import Advance, ignore, write_json
 from rsr.learned.clash.adaptation import Adapted, KnownBlock, adapt
 from rsr.learned.clash.frame import TOLERANCE, relative_errors
 from rsr.learned.clash.law import usual_law
 from rsr.learned.clash.prediction import BaseModel, surrogate_base
 from rsr.learned.clash.sliding import with_velocities
 from rsr.learned.clash.surrogate import Surrogate
-from rsr.progress import Advance, ignore
 from rsr.scenarios.built_in.strike import PARAMETERS, RecordedStrikes
 
 FITTED = 10

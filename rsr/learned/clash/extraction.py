@@ -8,10 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import least_squares
 
-from rsr.rotations import rotated
-from rsr.scenarios.built_in.strike import Definition, RecordedStrikes, Shape, Strikes
-from rsr.scenarios.built_in.strike.outline import distances
-from rsr.scenarios.built_in.strike.scene import GRAVITY_M_S2
+from rsr.common import rotated
+from rsr.scenarios.built_in.strike import GRAVITY_M_S2, Definition, RecordedStrikes, Shape, Strikes, distances
 
 _BEFORE_FRAMES, _AFTER_FRAMES, _FEWEST_AFTER = 10, 15, 6
 _FEWEST_BEFORE = 5

@@ -7,13 +7,22 @@ from pathlib import Path
 
 import numpy as np
 
-from rsr.errors import ConfigError
-from rsr.files import DAMAGED, claim, read_arrays, read_json, refused, write_arrays
-from rsr.progress import Advance, ignore
-from rsr.randomness import generator
+from rsr.common import (
+    DAMAGED,
+    Advance,
+    ConfigError,
+    claim,
+    generator,
+    ignore,
+    is_spread,
+    read_arrays,
+    read_json,
+    refused,
+    spread,
+    write_arrays,
+)
 from rsr.scenarios.built_in.strike import PARAMETERS, Definition, Shape, Strikes, sample_strikes
-from rsr.simulators.strikes import Collider
-from rsr.spreading import is_spread, spread
+from rsr.simulators import Collider
 
 COMMAND = "rsr clash data"
 VERSION = 1

@@ -9,8 +9,7 @@ from scipy.optimize import least_squares
 
 from rsr.learned.clash.frame import from_contact, geometry_of, to_contact
 from rsr.learned.clash.sliding import USUAL, SlidingModel, sliding_at, surprise, weighing
-from rsr.scenarios.built_in.strike import Definition, RecordedStrikes, Shape, Strikes
-from rsr.scenarios.built_in.strike.scene import GRAVITY_M_S2
+from rsr.scenarios.built_in.strike import GRAVITY_M_S2, Definition, RecordedStrikes, Shape, Strikes
 
 # Mean, deviation and weight of a weak prior, in the order restitution, fall, friction, time: with it, numbers that
 # three strikes do not tell stay where they are usual in place of going to a bound.

@@ -9,10 +9,8 @@ from typing import Literal
 import numpy as np
 from cmaes import CMA
 
-from rsr.errors import CalibrationError
+from rsr.common import CalibrationError, derive_seed, generator, wrapped
 from rsr.learned.clash.adaptation import Adapted
-from rsr.randomness import derive_seed, generator
-from rsr.rotations import wrapped
 from rsr.scenarios.built_in.strike import ANGLE_RAD, SPEED_M_S, Shape, Strikes, strikes_at
 
 Rollouts = Callable[[Strikes], np.ndarray]

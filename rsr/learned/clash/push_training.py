@@ -13,13 +13,12 @@ from stable_baselines3 import SAC
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger
 
-from rsr.environments.vector import JointVecEnv
+from rsr.common import Advance, derive_seed, ignore, one_thread
+from rsr.environments import JointVecEnv
 from rsr.learned.clash.planning import Rollouts
 from rsr.learned.clash.pushing import Pushed, StrikePolicy, strike
 from rsr.learned.clash.segment import ACTIONS, OBSERVATIONS, Blocks, SegmentTask
 from rsr.policies import snapshots
-from rsr.progress import Advance, ignore
-from rsr.randomness import derive_seed, one_thread
 
 _LIMIT = 20.0
 _LAYERS = ("latent_pi.0", "latent_pi.2", "mu")

@@ -9,12 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from rsr.errors import PolicyError
-from rsr.files import DAMAGED, read_arrays, read_json, write_arrays, write_json
+from rsr.common import DAMAGED, PolicyError, generator, read_arrays, read_json, write_arrays, write_json
 from rsr.learned.clash.generate import shape_card, shape_from
 from rsr.learned.clash.planning import Rollouts
 from rsr.learned.clash.segment import Blocks, Outcome, Route, SegmentTask, next_segment
-from rsr.randomness import generator
 
 _ARRAYS, _CARD = "strike_policy.npz", "strike_policy.json"
 

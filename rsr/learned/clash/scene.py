@@ -11,12 +11,10 @@ import numpy as np
 from mujoco import rollout as mujoco_rollout
 from scipy.spatial import ConvexHull
 
-from rsr.errors import ScenarioError
+from rsr.common import ScenarioError
 from rsr.learned.clash.scene_geometry import collides, geoms_of, points_of
-from rsr.scenarios import Scenario
-from rsr.scenarios.built_in.strike import Shape
-from rsr.scenarios.built_in.strike.outline import faces_of
-from rsr.scenarios.collision import SceneCollision
+from rsr.scenarios import Scenario, SceneCollision
+from rsr.scenarios.built_in.strike import Shape, faces_of
 
 _STEP_S = 0.00025
 """Impacts take milliseconds: at 2 ms, MuJoCo's default, most outcomes are others."""

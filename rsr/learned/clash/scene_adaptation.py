@@ -12,8 +12,17 @@ from pathlib import Path
 import numpy as np
 from cmaes import CMA
 
-from rsr.errors import CalibrationError
-from rsr.files import DAMAGED, read_arrays, read_json, write_arrays, write_json
+from rsr.common import (
+    DAMAGED,
+    Advance,
+    CalibrationError,
+    derive_seed,
+    ignore,
+    read_arrays,
+    read_json,
+    write_arrays,
+    write_json,
+)
 from rsr.learned.clash.adaptation import by_fold, contradicted
 from rsr.learned.clash.comparison import CURVE, FITTED, Comparison, JudgedStrikes, able_counts, splits
 from rsr.learned.clash.frame import TOLERANCE, from_contact, relative_errors, to_contact
@@ -25,8 +34,6 @@ from rsr.learned.clash.scene_impacts import SceneImpacts, simulate
 from rsr.learned.clash.scene_tables import SceneStrikes
 from rsr.learned.clash.sliding import SlidingModel, fit_sliding
 from rsr.learned.clash.storage import law_card, residual_arrays, residual_card, stored_residual
-from rsr.progress import Advance, ignore
-from rsr.randomness import derive_seed
 from rsr.scenarios import load_scenario
 from rsr.scenarios.built_in.strike import RecordedStrikes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
-from rsr.errors import CalibrationError
+from rsr.common import CalibrationError
 
 _ROUND_POINTS = 24
 

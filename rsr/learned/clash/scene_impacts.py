@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
+from rsr.common import rotated
 from rsr.learned.clash.residual import Patch
 from rsr.learned.clash.scene import ContactScene
-from rsr.rotations import rotated
 from rsr.scenarios.built_in.strike import Strikes
 
 _CHUNK, _LONGEST_S = 16, 0.06

@@ -14,11 +14,10 @@ import mujoco
 import numpy as np
 from mujoco import rollout as mujoco_rollout
 
-from rsr.errors import CalibrationError
+from rsr.common import CalibrationError, rotated
 from rsr.learned.clash.scene_adaptation import AdaptedScene
 from rsr.learned.clash.scene_impacts import simulate
 from rsr.learned.clash.scene_meeting import gap_of, touching
-from rsr.rotations import rotated
 from rsr.scenarios import Scenario
 from rsr.simulators import delayed, weights_of
 

@@ -8,12 +8,11 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
-from rsr.errors import ScenarioError, SessionError
+from rsr.common import ScenarioError, SessionError, rotated
 from rsr.learned.clash.scene import ContactScene
 from rsr.learned.clash.scene_impacts import simulate
 from rsr.learned.clash.scene_meeting import gap_of, touching
 from rsr.learned.clash.tables import FEWEST, name_rows, numbers_of, refuse_copies, refuse_mirrored
-from rsr.rotations import rotated
 from rsr.scenarios.built_in.strike import RecordedStrikes
 
 _HELD = (int(mujoco.mjtJoint.mjJNT_SLIDE), int(mujoco.mjtJoint.mjJNT_HINGE))

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rsr.errors import ConfigError, check_choice
-from rsr.rotations import rotated, wrapped
+from rsr.common import ConfigError, check_choice, rotated, wrapped
 from rsr.scenarios.built_in.strike import ANGLE_RAD, SPEED_M_S, Shape, Strikes, strikes_at
 
 SEGMENT_M = 0.3

@@ -16,13 +16,11 @@ import mujoco
 import numpy as np
 from mujoco import rollout as mujoco_rollout
 
-from rsr.errors import CalibrationError
+from rsr.common import CalibrationError, rotated
 from rsr.learned.clash.adaptation import Adapted
 from rsr.learned.clash.strike_recordings import Planar
-from rsr.rotations import rotated
 from rsr.scenarios import Scenario
-from rsr.scenarios.built_in.strike import SPEED_M_S, Shape, Strikes, declared_collision
-from rsr.scenarios.built_in.strike.outline import distances
+from rsr.scenarios.built_in.strike import SPEED_M_S, Shape, Strikes, declared_collision, distances
 from rsr.simulators import delayed, weights_of
 
 _MOST_COLLISIONS = 20

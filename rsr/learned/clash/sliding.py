@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import least_squares
 
-from rsr.rotations import rotated
-from rsr.scenarios.built_in.strike import RecordedStrikes, Shape
-from rsr.scenarios.built_in.strike.scene import GRAVITY_M_S2
+from rsr.common import rotated
+from rsr.scenarios.built_in.strike import GRAVITY_M_S2, RecordedStrikes, Shape
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 _REFERENCE_M_S = 0.5

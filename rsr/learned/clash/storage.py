@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from rsr.errors import CalibrationError
-from rsr.files import DAMAGED, read_arrays, read_json, write_arrays, write_json
+from rsr.common import DAMAGED, CalibrationError, read_arrays, read_json, write_arrays, write_json
 from rsr.learned.clash.adaptation import Adapted, IdentifiedImpact, StruckBlock, models_of
 from rsr.learned.clash.generate import definition_card, definition_from, shape_card, shape_from
 from rsr.learned.clash.law import ImpactLaw

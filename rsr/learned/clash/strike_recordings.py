@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
-from rsr.errors import CalibrationError
+from rsr.common import CalibrationError, rotated
 from rsr.learned.clash.extraction import StrikeTrajectory, extract_strikes
-from rsr.rotations import rotated
 from rsr.scenarios import Scenario
 from rsr.scenarios.built_in.strike import RecordedStrikes, Shape, Strikes, declared_collision, struck_shape
 from rsr.sessions import Episode, Session

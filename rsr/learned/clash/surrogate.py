@@ -14,12 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rsr.errors import ConfigError
+from rsr.common import Advance, ConfigError, derive_seed, generator, ignore, one_thread, rotated
 from rsr.learned.clash.frame import MIRROR, Accuracy, Geometry, accuracy, from_contact, geometry_of, to_contact
 from rsr.learned.clash.generate import StrikePairs
-from rsr.progress import Advance, ignore
-from rsr.randomness import derive_seed, generator, one_thread
-from rsr.rotations import rotated
 from rsr.scenarios.built_in.strike import Definition, Shape, Strikes
 
 OUTPUTS = 6

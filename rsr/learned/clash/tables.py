@@ -12,8 +12,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from rsr.errors import SessionError
-from rsr.files import write_bytes
+from rsr.common import SessionError, write_bytes
 from rsr.learned.clash.sliding import USUAL, sliding_at, velocities_known, with_velocities
 from rsr.scenarios.built_in.strike import RecordedStrikes, Shape, Strikes
 

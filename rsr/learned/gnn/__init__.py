@@ -10,28 +10,6 @@
 and sessions; what hides in a stand-in for reality is closed to it.
 """
 
-from rsr.learned.gnn.calibration import GnnSettings, LearningProblem, fit_gnn, load_gnn
-from rsr.learned.gnn.contact_network import rollout
-from rsr.learned.gnn.free_bodies import free_bodies
-from rsr.learned.gnn.recordings import freed_of_noise
-from rsr.learned.gnn.simulator import predict
-from rsr.learned.gnn.storage import load_network, save_network
-from rsr.learned.gnn.training import train_network
-from rsr.learned.gnn.trajectories import Trajectory, load_trajectories, save_trajectories
+from rsr.common.facade import lazy
 
-__all__ = [
-    "GnnSettings",
-    "LearningProblem",
-    "Trajectory",
-    "fit_gnn",
-    "free_bodies",
-    "freed_of_noise",
-    "load_gnn",
-    "load_network",
-    "load_trajectories",
-    "predict",
-    "rollout",
-    "save_network",
-    "save_trajectories",
-    "train_network",
-]
+__getattr__, __dir__, __all__ = lazy(__name__, __file__)

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
-from rsr.errors import ConfigError
+from rsr.common import ConfigError
 
 GRAVITY_M_S2 = 9.81
 # How far, in sizes of the mesh, a vertex may stand out of a face's plane and still count as lying in it.

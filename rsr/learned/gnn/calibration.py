@@ -14,8 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rsr.errors import CalibrationError
-from rsr.files import write_json
+from rsr.common import Advance, CalibrationError, generator, part_of, write_json
 from rsr.learned.gnn.contact_network import ContactNetwork
 from rsr.learned.gnn.recordings import judged_trajectories
 from rsr.learned.gnn.scaling import varied_trajectories
@@ -23,8 +22,6 @@ from rsr.learned.gnn.simulator import GnnSimulator
 from rsr.learned.gnn.storage import load_network, save_network
 from rsr.learned.gnn.training import TrainingSettings, fine_tune, train_network
 from rsr.learned.gnn.trajectories import Trajectory
-from rsr.progress import Advance, part_of
-from rsr.randomness import generator
 from rsr.scenarios import Scenario
 from rsr.sessions import Episode, Session, join_sessions
 from rsr.simulators import MujocoSimulator, Simulator, evaluate_recording, unseen_episodes

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rsr.errors import ConfigError
+from rsr.common import ConfigError
 from rsr.learned.gnn.bodies import RigidWorld
 from rsr.learned.gnn.graph import Scenes, scenes_of
 from rsr.learned.gnn.rigid import conjugate, exponential, logarithm, normalised, product

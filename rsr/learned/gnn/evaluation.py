@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rsr.errors import ConfigError
+from rsr.common import ConfigError, angle_between
 from rsr.learned.gnn.trajectories import START_FRAMES, Trajectory
-from rsr.rotations import angle_between
 
 
 @dataclass(frozen=True)

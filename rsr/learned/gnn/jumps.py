@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.ndimage import median_filter
 
-from rsr.errors import SessionError
+from rsr.common import SessionError, conjugate, product, rotation_vector
 from rsr.learned.gnn.trajectories import Trajectory
-from rsr.rotations import conjugate, product, rotation_vector
 
 # m and rad: what is smoother than this counts as this noisy.
 _LEAST = np.array([2e-5, 3e-4])

@@ -12,11 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from rsr.errors import ConfigError, ScenarioError
-from rsr.learned.gnn.free_bodies import free_bodies
+from rsr.common import Advance, ConfigError, ScenarioError, generator, ignore
 from rsr.learned.gnn.rigid import about_z, product
-from rsr.progress import Advance, ignore
-from rsr.randomness import generator
+from rsr.learned.gnn.scenario_bodies import free_bodies
 from rsr.scenarios import Scenario
 from rsr.simulators import MujocoSimulator
 

@@ -7,11 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from rsr.errors import SessionError
-from rsr.learned.gnn.free_bodies import FreeBodies, free_bodies
+from rsr.common import SessionError, turned
+from rsr.learned.gnn.scenario_bodies import FreeBodies, free_bodies
 from rsr.learned.gnn.start_frames import fit_all_first_frames
 from rsr.learned.gnn.trajectories import Trajectory
-from rsr.rotations import turned
 from rsr.scenarios import Scenario, starts_of
 from rsr.sessions import Episode, Session
 

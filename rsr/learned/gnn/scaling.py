@@ -10,12 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rsr.errors import SessionError
-from rsr.learned.gnn.free_bodies import FreeBodies, free_bodies
+from rsr.common import Advance, SessionError, about_z, from_rotation_vector, generator, ignore, product, turned
+from rsr.learned.gnn.scenario_bodies import FreeBodies, free_bodies
 from rsr.learned.gnn.trajectories import Trajectory
-from rsr.progress import Advance, ignore
-from rsr.randomness import generator
-from rsr.rotations import about_z, from_rotation_vector, product, turned
 from rsr.scenarios import Scenario
 from rsr.sessions import Episode
 from rsr.simulators import MujocoSimulator

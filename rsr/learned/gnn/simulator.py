@@ -11,13 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from rsr.errors import ConfigError, ScenarioError
+from rsr.common import ConfigError, ScenarioError
 from rsr.learned.gnn.contact_network import ContactNetwork, rollout, rollout_scenes
-from rsr.learned.gnn.free_bodies import free_bodies
 from rsr.learned.gnn.graph import scenes_of
+from rsr.learned.gnn.scenario_bodies import free_bodies
 from rsr.learned.gnn.trajectories import START_FRAMES, Trajectory
-from rsr.scenarios import Scenario
-from rsr.scenarios.capabilities import check_simulated
+from rsr.scenarios import Scenario, check_simulated
 
 _AT_ONCE = 64
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import chdtri
 
+from rsr.common import from_rotation_vector, product
 from rsr.learned.gnn.bodies import GRAVITY_M_S2
 from rsr.learned.gnn.jumps import displacements, find_jumps, lie_still, noise_of, refuse_jumps, refuse_rest
 from rsr.learned.gnn.trajectories import Trajectory
-from rsr.rotations import from_rotation_vector, product
 
 # Frames that are fitted; fewer where a body is hit, which no polynomial follows.
 _LONGEST = 8

@@ -15,11 +15,18 @@ from typing import Any
 import numpy as np
 import torch
 
-from rsr.errors import CalibrationError
-from rsr.files import DAMAGED, read_arrays, read_json, write_arrays, write_json, write_text
+from rsr.common import (
+    DAMAGED,
+    CalibrationError,
+    derive_seed,
+    read_arrays,
+    read_json,
+    write_arrays,
+    write_json,
+    write_text,
+)
 from rsr.learned.gnn.contact_network import ContactNetwork
 from rsr.learned.gnn.impulse import ImpulseNetwork, ImpulseSettings
-from rsr.randomness import derive_seed
 
 VERSION = 2
 

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rsr.errors import CalibrationError, ConfigError
+from rsr.common import Advance, CalibrationError, ConfigError, generator, ignore, one_thread
 from rsr.learned.gnn.contact_network import ContactNetwork
 from rsr.learned.gnn.graph import Scenes
 from rsr.learned.gnn.rigid import matrix
@@ -20,8 +20,6 @@ from rsr.learned.gnn.simulator import check_frame_time
 from rsr.learned.gnn.storage import TrainingRecord, new_network, save_network
 from rsr.learned.gnn.training_windows import TrainingWindows, disturbed, windows_of
 from rsr.learned.gnn.trajectories import Trajectory
-from rsr.progress import Advance, ignore
-from rsr.randomness import generator, one_thread
 
 _WARM_UP = 100
 # How often in a training the curve gets a row, and a checkpoint is written.

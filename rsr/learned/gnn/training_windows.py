@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rsr.errors import CalibrationError
+from rsr.common import CalibrationError
 from rsr.learned.gnn.contact_network import State, start_state, velocities_between
 from rsr.learned.gnn.graph import Scenes, scenes_of
 from rsr.learned.gnn.rigid import about_z, exponential, matrix, product

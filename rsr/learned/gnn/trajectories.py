@@ -13,8 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rsr.errors import SessionError
-from rsr.files import DAMAGED, read_arrays, write_arrays
+from rsr.common import DAMAGED, SessionError, read_arrays, write_arrays
 from rsr.learned.gnn.bodies import Mesh, RigidBody, RigidWorld
 from rsr.scenarios.built_in.two_cubes import FRAME_S
 

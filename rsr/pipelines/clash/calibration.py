@@ -11,14 +11,18 @@ from rsr.calibration.uncertainty import identifiability
 from rsr.learned.clash import (
     Adapted,
     KnownBlock,
+    Predictor,
+    Tuned,
+    adapted,
     load_adapted,
+    nominal,
     read_strikes,
     reproducible,
     save_adapted,
     strikes_of,
+    tune,
     write_strikes,
 )
-from rsr.learned.clash.calibration import Predictor, Tuned, adapted, nominal, tune
 from rsr.scenarios import Scenario
 from rsr.scenarios.built_in.strike import PARAMETERS, RecordedStrikes, Shape
 from rsr.sessions import Session

@@ -6,8 +6,7 @@ import numpy as np
 
 from rsr.calibration import Calibration, Evidence
 from rsr.calibration.uncertainty import identifiability
-from rsr.learned.clash import Comparison
-from rsr.learned.clash.scene_adaptation import AdaptedScene
+from rsr.learned.clash import AdaptedScene, Comparison
 
 
 def scene_calibration(model: AdaptedScene, compared: Comparison) -> Calibration:

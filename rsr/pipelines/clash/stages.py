@@ -11,43 +11,43 @@ from typing import Any
 import numpy as np
 
 from rsr.calibration import Calibration, Prior, load_calibration, next_prior, save_calibration, start_calibration
+from rsr.common import Advance, WorkspaceError, derive_seed, generator, part_of, write_bytes, write_json, write_text
 from rsr.config import ClashConfig, LoopConfig, section_of
-from rsr.errors import WorkspaceError
-from rsr.files import write_bytes, write_json, write_text
 from rsr.learned.clash import (
+    STEPS,
     Comparison,
+    Figures,
+    HybridScene,
+    HybridSimulator,
+    HybridStrikes,
+    Predicted,
     Recordings,
+    StrikePlan,
     StruckBlock,
     Surrogate,
+    check_same_block,
     compare,
     distil,
     generate_pairs,
+    joined,
     learning_curve,
     load_adapted,
     load_definition_of,
     load_pairs,
+    load_scene,
     load_shape_of,
     load_surrogate,
+    plan,
     reproducible,
     save_surrogate,
     strikes_of,
     write_comparison,
 )
-from rsr.learned.clash.calibration import Figures, Predicted, joined
-from rsr.learned.clash.planning import HybridStrikes, StrikePlan, plan
-from rsr.learned.clash.scene_adaptation import load_scene
-from rsr.learned.clash.scene_simulator import HybridScene
-from rsr.learned.clash.simulator import HybridSimulator, check_same_block
-from rsr.learned.clash.surrogate import STEPS
+from rsr.pipelines import MethodFolders
 from rsr.pipelines.clash.calibration import adapt_to, predictor_in, strikes_in
-from rsr.pipelines.methods import MethodFolders
-from rsr.progress import Advance, part_of
-from rsr.randomness import derive_seed, generator
-from rsr.reports.collision_page import render_collision_report
-from rsr.reports.strikes import strike_picture
-from rsr.scenarios import Scenario, load_scenario
+from rsr.reports import render_collision_report, strike_picture
+from rsr.scenarios import Scenario, SceneCollision, load_scenario
 from rsr.scenarios.built_in.strike import RecordedStrikes, sample_strikes, striking, struck_shape
-from rsr.scenarios.collision import SceneCollision
 from rsr.sessions import Session, read_session
 from rsr.simulators import Simulator
 from rsr.workspace import Workspace

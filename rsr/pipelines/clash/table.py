@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rsr.pipelines.core import Curve, Plot, Step, StepTable, collecting
+from rsr.pipelines import Curve, Plot, Step, StepTable, collecting
 
 _BASE = "iterations/000/surrogate"
 

@@ -2,3 +2,7 @@
 
 `rsr.pipelines.gnn.table` declares them; `flows/gnn.py` and `dvc repro` run them.
 """
+
+from rsr.common.facade import lazy
+
+__getattr__, __dir__, __all__ = lazy(__name__, __file__)

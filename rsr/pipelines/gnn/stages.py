@@ -26,28 +26,28 @@ from rsr.calibration import (
     replay,
     save_calibration,
 )
+from rsr.common import Advance, derive_seed, part_of, read_json, write_json, write_text
 from rsr.config import GnnConfig, LoopConfig, TuneConfig, section_of
-from rsr.files import read_json, write_json, write_text
 from rsr.learned.gnn import (
+    RECORD,
     GnnSettings,
     LearningProblem,
     Trajectory,
     fit_gnn,
     free_bodies,
     freed_of_noise,
+    keep_better,
+    load_gnn,
     load_network,
     load_trajectories,
     predict,
+    recorded_trajectories,
     save_network,
     save_trajectories,
     train_network,
 )
-from rsr.learned.gnn.calibration import RECORD, keep_better, load_gnn
-from rsr.learned.gnn.recordings import recorded_trajectories
-from rsr.pipelines.methods import MethodFolders, simulator_of
-from rsr.progress import Advance, part_of
-from rsr.randomness import derive_seed
-from rsr.reports.rollouts import render_rollouts
+from rsr.pipelines import MethodFolders, simulator_of
+from rsr.reports import render_rollouts
 from rsr.scenarios import Scenario, load_scenario
 from rsr.sessions import Episode, Session, join_sessions, read_session
 from rsr.simulators import MujocoSimulator, Simulator

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rsr.pipelines.core import Curve, Step, StepTable, collecting
+from rsr.pipelines import Curve, Step, StepTable, collecting
 
 _GNN = ("scenario", "seed", "gnn")
 

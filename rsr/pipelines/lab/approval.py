@@ -17,8 +17,7 @@ from pathlib import Path
 
 import yaml
 
-from rsr.errors import ConfigError, Waiting, WorkspaceError
-from rsr.files import DAMAGED, read_json, sha256, write_json
+from rsr.common import DAMAGED, ConfigError, Waiting, WorkspaceError, read_json, sha256, write_json
 from rsr.workspace import Workspace
 
 

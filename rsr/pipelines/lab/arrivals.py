@@ -9,17 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from rsr.common import ConfigError, SessionError, Waiting
 from rsr.config import LoopConfig
-from rsr.errors import ConfigError, SessionError, Waiting
 from rsr.pipelines.lab.approval import require_approval
-from rsr.realities.inbox import dropped, last_change_s
-from rsr.scenarios import load_scenario
-from rsr.scenarios.recorded import target_of
-from rsr.sessions import is_session, write_session
-from rsr.sessions.ingest.mapping import read_lines
-from rsr.sessions.ingest.session import ingest
-from rsr.sessions.intake.gate import admitted, check_stored
-from rsr.sessions.intake.screening import IntakeLimits
+from rsr.realities import dropped, last_change_s
+from rsr.scenarios import load_scenario, target_of
+from rsr.sessions import IntakeLimits, admitted, check_stored, is_session, read_lines, write_session
+from rsr.sessions.ingest import ingest
 from rsr.workspace import Workspace
 
 

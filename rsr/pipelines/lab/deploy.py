@@ -5,12 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
-from rsr.errors import PolicyError
-from rsr.policies.policy import OnnxPolicy
-from rsr.policies.policy_contract import check_contract, check_task, scenario_body
-from rsr.progress import Advance
-from rsr.realities import CollectionPlan
-from rsr.realities.robot import make_robot_reality
+from rsr.common import Advance, PolicyError
+from rsr.policies import OnnxPolicy, check_contract, check_task, scenario_body
+from rsr.realities import CollectionPlan, make_robot_reality
 from rsr.scenarios import load_scenario, scenario_of
 from rsr.sessions import Session
 

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from rsr.calibration import load_calibration
-from rsr.calibration.checks.drift import Drift, find_drift
-from rsr.errors import WorkspaceError
+from rsr.calibration import Drift, find_drift, load_calibration
+from rsr.common import WorkspaceError, derive_seed
 from rsr.pipelines.lab.arrivals import awaited
-from rsr.randomness import derive_seed
-from rsr.realities.inbox import dropped
+from rsr.realities import dropped
 from rsr.scenarios import load_scenario, structured
-from rsr.sessions import check_session, read_session
-from rsr.sessions.intake.gate import admitted
-from rsr.sessions.intake.screening import IntakeLimits
+from rsr.sessions import IntakeLimits, admitted, check_session, read_session
 from rsr.workspace import Workspace
 
 

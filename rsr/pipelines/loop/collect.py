@@ -6,26 +6,17 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from rsr.calibration.problem.sensitivity import mjx_simulator
+from rsr.calibration import mjx_simulator
+from rsr.common import Advance, ConfigError, ScenarioError, derive_seed, generator, sha256
 from rsr.config import LoopConfig, RealityConfig, TuneConfig
-from rsr.environments.task_trial import tried_task
-from rsr.errors import ConfigError, ScenarioError
-from rsr.files import sha256
+from rsr.environments import tried_task
 from rsr.learned.clash import strikes_of
-from rsr.pipelines.lab.approval import require_approval
-from rsr.policies import Policy
-from rsr.policies.training import settings_from_scratch
-from rsr.progress import Advance
-from rsr.randomness import derive_seed, generator
-from rsr.realities import CollectionPlan, Inbox, Reality, StandIn
-from rsr.realities.cubes import CubesStandIn
-from rsr.realities.robot import make_robot_reality
-from rsr.realities.strikes import StrikeReality
-from rsr.scenarios import Scenario, has_task, load_scenario
+from rsr.pipelines.lab import require_approval
+from rsr.policies import Policy, settings_from_scratch
+from rsr.realities import CollectionPlan, CubesStandIn, Inbox, Reality, StandIn, StrikeReality, make_robot_reality
+from rsr.scenarios import Scenario, check_method, has_task, load_scenario
 from rsr.scenarios.built_in.strike import sample_strikes, struck_shape
-from rsr.scenarios.capabilities import check_method
-from rsr.sessions import check_session, read_session, write_session
-from rsr.sessions.intake.screening import IntakeLimits
+from rsr.sessions import IntakeLimits, check_session, read_session, write_session
 from rsr.workspace import Workspace, scenario_name
 
 Wanted = Callable[[CollectionPlan], dict[str, Any]]

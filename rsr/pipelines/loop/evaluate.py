@@ -5,13 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from rsr.calibration import Calibration, channel_rms, load_calibration, replay
+from rsr.common import Advance, generator, write_arrays, write_json
 from rsr.config import EvaluateConfig
-from rsr.files import write_arrays, write_json
 from rsr.infogap import InfoGapReward, kl_axis
-from rsr.policies import Policy
-from rsr.policies.rollouts import Rollouts, recorded, run, starts_of, visits
-from rsr.progress import Advance
-from rsr.randomness import generator
+from rsr.policies import Policy, Rollouts, recorded, run, starts_of, visits
 from rsr.scenarios import Scenario, load_scenario, structured
 from rsr.sessions import Session, read_session
 from rsr.simulators import MujocoSimulator, correct_sensors

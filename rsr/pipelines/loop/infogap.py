@@ -5,15 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from rsr.calibration import load_calibration
+from rsr.common import Advance, SessionError, generator
 from rsr.config import InfoGapConfig
-from rsr.environments.novelty import feature_noise
-from rsr.errors import SessionError
+from rsr.environments import feature_noise
 from rsr.infogap import RewardSettings, fit_infogap, transitions
-from rsr.policies.rollouts import recorded, with_velocities
-from rsr.progress import Advance
-from rsr.randomness import generator
-from rsr.scenarios import Channels, Scenario, Task, load_scenario, structured, task_of
-from rsr.scenarios.task import VELOCITY
+from rsr.policies import recorded, with_velocities
+from rsr.scenarios import VELOCITY, Channels, Scenario, Task, load_scenario, structured, task_of
 from rsr.sessions import Episode, Session, read_session
 from rsr.simulators import MujocoSimulator
 from rsr.workspace import Workspace

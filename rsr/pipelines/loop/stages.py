@@ -12,15 +12,13 @@ from rsr.calibration import (
     save_calibration,
     start_calibration,
 )
+from rsr.common import Advance, derive_seed, generator, write_text
 from rsr.config import RetrainConfig
-from rsr.environments.novelty import bonus_of
-from rsr.files import write_text
+from rsr.environments import bonus_of
 from rsr.infogap import InfoGapReward
-from rsr.pipelines.methods import tune_into
-from rsr.policies.training import load_state, settings_from_scratch, settings_to_go_on, train
-from rsr.progress import Advance
-from rsr.randomness import derive_seed, generator
-from rsr.reports.page import render_report
+from rsr.pipelines import tune_into
+from rsr.policies import load_state, settings_from_scratch, settings_to_go_on, train
+from rsr.reports import render_report
 from rsr.scenarios import Scenario, load_scenario, structured
 from rsr.sessions import read_session
 from rsr.workspace import Workspace

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rsr.common import rotated
 from rsr.realities._strikes.truth import Ground, StrikeTruth
-from rsr.rotations import rotated
-from rsr.scenarios.built_in.strike import Shape
-from rsr.scenarios.built_in.strike.scene import GRAVITY_M_S2
+from rsr.scenarios.built_in.strike import GRAVITY_M_S2, Shape
 
 _GRID = 7
 _SMOOTHING_M2_S2 = 4e-6

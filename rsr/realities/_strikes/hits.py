@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rsr.common import rotated
 from rsr.realities._strikes.body import Motion, TrueBlock
 from rsr.realities._strikes.truth import StrikeTruth
-from rsr.rotations import rotated
 from rsr.scenarios.built_in.strike import Definition, Strikes
 
 _RIGID_STEPS = 400

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from rsr.common import rotated
 from rsr.realities._strikes.body import REST_SPEED_M_S
-from rsr.rotations import rotated
 from rsr.scenarios.built_in.strike import Strikes
 
 FRAME_S = 0.004

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rsr.randomness import generator
+from rsr.common import generator
 
 FAMILIES = ("rigid", "compliant")
 _MATERIALS = ("resin", "nylon", "petg")

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rsr.sessions import Episode, Session
 from rsr.sessions.checks.findings import Finding, counted
-from rsr.sessions.model import Episode, Session
 
 _SAMPLES = 16
 _ALIKE = 1e-3

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from rsr.errors import SessionError
+from rsr.common import SessionError
 
 Severity = Literal["note", "care", "reject"]
 """`note`: good to know. `care`: usable if one knows it. `reject`: whatever is computed from it is wrong."""
@@ -22,7 +22,7 @@ class Finding:
 
     Args:
         where: session, channel, episode and row, as far as it applies.
-        got, expected, next_step: as in the errors of `rsr.errors`.
+        got, expected, next_step: as in the errors of `rsr.common.errors`.
     """
 
     severity: Severity

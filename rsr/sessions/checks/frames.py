@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rsr.errors import SessionError
-from rsr.sessions.clocks.alignment import forward_only
+from rsr.common import SessionError
+from rsr.sessions.clocks import forward_only
 
 _AT_LEAST = 4
 _SHORTEST_S = 1e-12

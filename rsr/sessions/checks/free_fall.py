@@ -9,8 +9,8 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from scipy.special import stdtrit
 
+from rsr.sessions import Channel, Session
 from rsr.sessions.checks.findings import Finding
-from rsr.sessions.model import Channel, Session
 
 G_M_S2 = 9.81
 _WINDOW_S = 0.1

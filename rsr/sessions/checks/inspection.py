@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rsr.errors import SessionError
+from rsr.common import SessionError
+from rsr.sessions import Channel, Session
 from rsr.sessions.checks.duplicates import EpisodePrint, fingerprints, judge_duplicates
 from rsr.sessions.checks.findings import Finding, SessionVerdict, from_error, verdict
 from rsr.sessions.checks.frames import Frames, find_frames
@@ -25,7 +26,6 @@ from rsr.sessions.checks.problems import check_shapes, find_problems
 from rsr.sessions.checks.rotation import judge_rotation
 from rsr.sessions.checks.signals import judge_limits, judge_signals
 from rsr.sessions.checks.turns import judge_turns, without_wraps
-from rsr.sessions.model import Channel, Session
 
 _STILL = 1e-3
 """A channel that stays within this share of its whole range over a second's rows does not move there."""

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rsr.errors import SessionError
+from rsr.common import SessionError
+from rsr.sessions import Channel, Episode, Session
 from rsr.sessions.checks.findings import Finding
 from rsr.sessions.checks.rotation import turning_signal
-from rsr.sessions.clocks.estimate import ClockEstimate, Relation, Signal, estimate_clock
-from rsr.sessions.model import Channel, Episode, Session
+from rsr.sessions.clocks import ClockEstimate, Relation, Signal, estimate_clock
 
 _CHANGE = {"m": "m/s", "rad": "rad/s"}
 _FACTORS = {

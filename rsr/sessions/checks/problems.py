@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from rsr.errors import SessionError
-from rsr.sessions.model import Channel, Episode, Session
+from rsr.common import SessionError
+from rsr.sessions import Channel, Episode, Session
 
 GRID_TOLERANCE = 0.1
 """How far a row may stand from its place on the control grid, as a share of the control step. One whole step of

@@ -9,11 +9,10 @@ from typing import Literal
 
 import numpy as np
 
-from rsr.rotations import conjugate, product, rotation_vector
+from rsr.common import conjugate, product, rotation_vector
+from rsr.sessions import Channel, Session
 from rsr.sessions.checks.findings import Finding
-from rsr.sessions.clocks.alignment import forward_only
-from rsr.sessions.clocks.estimate import Signal
-from rsr.sessions.model import Channel, Session
+from rsr.sessions.clocks import Signal, forward_only
 
 Order = Literal["wxyz", "xyzw"]
 Frame = Literal["body", "world"]

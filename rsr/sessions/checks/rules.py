@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from rsr.sessions.model import Channel, Episode
+from rsr.sessions import Channel, Episode
 
 LIMIT_SLACK = 0.05
 """Stops give way and encoders have an offset: a joint may stray beyond its range by this share of it ..."""

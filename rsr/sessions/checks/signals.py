@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from rsr.sessions import Channel, Session
 from rsr.sessions.checks.findings import Finding, counted
 from rsr.sessions.checks.frames import sent_twice
 from rsr.sessions.checks.rules import (
@@ -16,7 +17,6 @@ from rsr.sessions.checks.rules import (
     find_spikes,
     share_outside,
 )
-from rsr.sessions.model import Channel, Session
 
 _DEGREES = 180.0 / np.pi
 _PLATEAUS = 3

@@ -7,10 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from rsr.errors import SessionError
-from rsr.rotations import unwrapped, wraps
+from rsr.common import SessionError, unwrapped, wraps
+from rsr.sessions import Channel, Episode, Session
 from rsr.sessions.checks.findings import Finding, counted, from_error
-from rsr.sessions.model import Channel, Episode, Session
 
 _WHOLE_TURN = 1.5 * np.pi
 """A joint with limits that jumps by more wraps; by less it may be a spike, which is another finding."""

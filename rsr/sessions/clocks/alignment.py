@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from rsr.errors import SessionError
+from rsr.common import SessionError
 
 Kind = Literal["linear", "hold", "quaternion"]
 """`linear`: between two measurements, a straight line. `hold`: the latest command stays in force. `quaternion`: between

@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import stdtrit
 
-from rsr.errors import SessionError
+from rsr.common import SessionError
 from rsr.sessions.clocks.alignment import forward_only
 from rsr.sessions.clocks.fit import ClockFit, refine
 from rsr.sessions.clocks.search import Arrays, comparable, kernel_width_s, make_pair, search

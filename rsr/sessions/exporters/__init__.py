@@ -7,6 +7,6 @@
 Libraries of a format are loaded when it is asked for; where one is missing, the error names the extra that brings it.
 """
 
-from rsr.sessions.exporters.formats import EXPORTERS, Simulated, export_session
+from rsr.common.facade import lazy
 
-__all__ = ["EXPORTERS", "Simulated", "export_session"]
+__getattr__, __dir__, __all__ = lazy(__name__, __file__)

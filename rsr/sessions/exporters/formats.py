@@ -11,11 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rsr.errors import ConfigError, WorkspaceError, chosen, library
-from rsr.files import cannot_write
-from rsr.sessions.checks.problems import check_shapes
-from rsr.sessions.model import Episode, Session
-from rsr.sessions.storage import write_session
+from rsr.common import ConfigError, WorkspaceError, cannot_write, chosen, library
+from rsr.sessions import Episode, Session, write_session
+from rsr.sessions.checks import check_shapes
 
 Simulated = Sequence[Mapping[str, np.ndarray]]
 """For each episode what a simulator made of it: channel -> [T, W]."""

@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 from mcap.writer import Writer
 
-from rsr.files import write_bytes
+from rsr.common import write_bytes
+from rsr.sessions import Channel, Session
 from rsr.sessions._lerobot_v3 import CARD_FILE, encode_card
 from rsr.sessions.exporters.formats import Simulated, laid_out
-from rsr.sessions.model import Channel, Session
 
 _LIBRARY = "rsr"
 _UPRIGHT = np.array([1.0, 0.0, 0.0, 0.0])

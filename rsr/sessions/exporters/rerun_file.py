@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import rerun  # pyright: ignore[reportMissingImports] (of the extra [rerun])
 
-from rsr.files import cannot_write
+from rsr.common import cannot_write
+from rsr.sessions import Channel, Session
 from rsr.sessions.exporters.formats import Simulated, laid_out
-from rsr.sessions.model import Channel, Session
 
 _RADIUS_M = 0.01
 _COLOURS = {"real": (31, 35, 40), "simulated": (0, 104, 168)}

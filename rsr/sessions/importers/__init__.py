@@ -12,17 +12,6 @@ A format of one's own is a `Format`, whose `open` makes a `Recording` of a path;
 in memory. A package that states it as an entry point of the group `rsr.formats` has it in `rsr ingest`.
 """
 
-from rsr.sessions.importers.contactnets import read_contactnets
-from rsr.sessions.importers.double_pendulum import read_double_pendulum
-from rsr.sessions.importers.recording import Format, Recording, Samples, Stream, held_recording, unreadable
+from rsr.common.facade import lazy
 
-__all__ = [
-    "Format",
-    "Recording",
-    "Samples",
-    "Stream",
-    "held_recording",
-    "read_contactnets",
-    "read_double_pendulum",
-    "unreadable",
-]
+__getattr__, __dir__, __all__ = lazy(__name__, __file__)

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from rsr.errors import library
+from rsr.common import library
 from rsr.sessions.importers._cdr import Layout, layout_of
 from rsr.sessions.importers._control_msgs import VERSIONS
 from rsr.sessions.importers.recording import Samples, check_size

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from rsr.errors import SessionError
+from rsr.common import SessionError
 from rsr.sessions.importers._decoders import CdrDecoder, Decoder, JsonDecoder, Rows, Spool, definitions_of
 from rsr.sessions.importers.recording import (
     HEAD_ROWS,

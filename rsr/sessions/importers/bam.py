@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rsr.outside import read_bounded
+from rsr.common import read_bounded
 from rsr.sessions.importers.recording import Format, Recording, Samples, Stream, check_size, held_recording, unreadable
 
 _EXPECTED = "a JSON file of BAM: `entries`, a list of rows with `timestamp`, and numbers of the run"

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from rsr.sessions import Card, Channel, Episode, Session
 from rsr.sessions.importers.recording import columns, read_columns, unreadable_table
-from rsr.sessions.model import Card, Channel, Episode, Session
 
 RATE_HZ = 148.0
 HALF_WIDTH_M = 0.0524

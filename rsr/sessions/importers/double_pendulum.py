@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from rsr.sessions import Card, Channel, Episode, Session
 from rsr.sessions.importers.recording import columns, read_columns, unreadable_table
-from rsr.sessions.model import Card, Channel, Episode, Session
 
 DT_S = 0.002
 JOINTS = ("shoulder", "elbow")

@@ -12,7 +12,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TypeVar
 
-from rsr.errors import ConfigError, RsrError, SessionError, chosen
+from rsr.common import ConfigError, RsrError, SessionError, chosen
 from rsr.sessions.importers import bam, hdf5, lerobot, mcap_files, npz, pace, rosbag1, rosbag2, rsr_text, sage, table
 from rsr.sessions.importers.recording import Format, Recording, unreadable
 

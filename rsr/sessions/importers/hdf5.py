@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from rsr.errors import library
+from rsr.common import library
 from rsr.sessions.importers.recording import (
     HEAD_ROWS,
     Format,

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rsr.outside import hash_bounded, inside, read_bounded, read_object, short
+from rsr.common import hash_bounded, inside, read_bounded, read_object, short
+from rsr.sessions import stretches
 from rsr.sessions._lerobot_v3 import CARD_FILE, CHECKSUM_FILE, decode_card, feature_name
 from rsr.sessions.importers.recording import (
     Format,
@@ -23,7 +24,6 @@ from rsr.sessions.importers.recording import (
     printable,
     unreadable,
 )
-from rsr.sessions.model import stretches
 
 _INFO = "meta/info.json"
 _VERSIONS = ("v2.0", "v2.1", "v3.0")

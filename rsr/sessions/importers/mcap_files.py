@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from rsr.errors import library
+from rsr.common import library
 from rsr.sessions.importers._topics import Batch, Messages, Topic, open_topics
 from rsr.sessions.importers.recording import Format, Recording, is_marked, printable, unreadable
 

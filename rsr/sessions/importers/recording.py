@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from rsr.errors import SessionError
+from rsr.common import SessionError
 
 HEAD_ROWS = 2000
 """Rows of each stream that guesses are made from."""

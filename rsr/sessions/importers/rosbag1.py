@@ -12,7 +12,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
-from rsr.errors import library
+from rsr.common import library
 from rsr.sessions.importers._cdr import ROS_1
 from rsr.sessions.importers._topics import Batch, Messages, Topic, open_topics
 from rsr.sessions.importers.recording import HEAD_ROWS, Format, Recording, printable, unreadable

@@ -8,16 +8,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rsr.errors import SessionError
-from rsr.rotations import unwrapped
-from rsr.sessions.checks.turns import refuse_wraps
-from rsr.sessions.clocks.alignment import Kind, forward_only, resample
-from rsr.sessions.importers.recording import MAX_VALUES, Recording, listed, printable
+from rsr.common import SessionError, unwrapped
+from rsr.sessions import Channel, Episode, stretches
+from rsr.sessions.checks import refuse_wraps
+from rsr.sessions.clocks import Kind, forward_only, resample
+from rsr.sessions.importers import MAX_VALUES, Recording, listed, printable
 from rsr.sessions.ingest.lerobot_units import in_radians
 from rsr.sessions.ingest.mapping import ChannelMap, Mapping as ChannelMapping, Target
 from rsr.sessions.ingest.trials import RecordedTrial, read_trials
 from rsr.sessions.ingest.units import factor
-from rsr.sessions.model import Channel, Episode, stretches
 
 _SHORTEST_STEPS = 10
 _UNUSABLE_SHARE = 0.5

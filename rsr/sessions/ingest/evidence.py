@@ -8,12 +8,11 @@ from typing import Literal
 
 import numpy as np
 
-from rsr.errors import SessionError
-from rsr.sessions.checks.rotation import rank_conventions, turning_signal
-from rsr.sessions.checks.rules import LIMIT_SLACK, find_spikes, share_outside
-from rsr.sessions.clocks.estimate import Relation, Signal, estimate_clock
+from rsr.common import SessionError
+from rsr.sessions import Channel, Episode, stretches
+from rsr.sessions.checks import LIMIT_SLACK, find_spikes, rank_conventions, share_outside, turning_signal
+from rsr.sessions.clocks import Relation, Signal, estimate_clock
 from rsr.sessions.ingest.mapping import Target
-from rsr.sessions.model import Channel, Episode, stretches
 
 _DEG = 180 / np.pi
 _TURNS_AS_SAID = 0.35

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from rsr.sessions.importers.recording import Recording, Stream, listed, printable
+from rsr.sessions import Channel
+from rsr.sessions.importers import Recording, Stream, listed, printable
 from rsr.sessions.ingest import evidence
 from rsr.sessions.ingest.lateness import late_velocities, position_of, values_of
 from rsr.sessions.ingest.mapping import Question, Target
 from rsr.sessions.ingest.naming import matches, quantity
 from rsr.sessions.ingest.times import guess_time, row_times_s
 from rsr.sessions.ingest.units import convertible, factor, unit_in_name
-from rsr.sessions.model import Channel
 
 _EPISODE_COLUMNS = ("episode", "episode_index", "episode_id", "trial", "trial_id", "demo", "toss_id", "run_id")
 _GAP_STEPS = 5.0

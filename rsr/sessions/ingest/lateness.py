@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from rsr.rotations import unwrapped
-from rsr.sessions.importers.recording import Recording
+from rsr.common import unwrapped
+from rsr.sessions import Channel
+from rsr.sessions.importers import Recording
 from rsr.sessions.ingest import evidence
 from rsr.sessions.ingest.mapping import Question, Target
 from rsr.sessions.ingest.naming import quantity
 from rsr.sessions.ingest.times import row_times_s
 from rsr.sessions.ingest.units import factor
-from rsr.sessions.model import Channel
 
 
 def late_velocities(recording: Recording, target: Target, document: Map[str, Any]) -> Iterator[Question]:

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from rsr.errors import ConfigError
-from rsr.outside import read_object
-from rsr.sessions.importers.recording import listed
+from rsr.common import ConfigError, read_object
+from rsr.sessions.importers import listed
 
 _TICKS = 4096
 """Of a turn, in Feetech's and Dynamixel's encoders."""

@@ -15,10 +15,8 @@ import numpy as np
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from rsr.errors import ConfigError
-from rsr.files import write_text
-from rsr.outside import read_yaml, short
-from rsr.sessions.model import Channel
+from rsr.common import ConfigError, read_yaml, short, write_text
+from rsr.sessions import Channel
 
 _Number = Annotated[float, Field(allow_inf_nan=False)]
 _Model = TypeVar("_Model", bound=BaseModel)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from rsr.sessions.importers.recording import Stream
+from rsr.sessions import Channel
+from rsr.sessions.importers import Stream
 from rsr.sessions.ingest.units import convertible, unit_in_name
-from rsr.sessions.model import Channel
 
 
 def _set(words: str) -> set[str]:

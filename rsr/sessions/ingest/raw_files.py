@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from rsr.errors import SessionError
-from rsr.files import sha256
-from rsr.outside import inside, read_object
+from rsr.common import SessionError, inside, read_object, sha256
 
 Keep = Literal["copy", "hash"]
 SOURCE_FILE = "raw/source.json"

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rsr.errors import ConfigError, chosen
-from rsr.progress import Advance, ignore
-from rsr.sessions.checks.problems import find_problems
-from rsr.sessions.importers.formats import open_recording
-from rsr.sessions.importers.recording import Recording
+from rsr.common import Advance, ConfigError, chosen, ignore
+from rsr.sessions import Card, Channel, Episode, Session, is_session, write_session
+from rsr.sessions.checks import find_problems
+from rsr.sessions.importers import Recording, open_recording
 from rsr.sessions.ingest.assemble import assemble
 from rsr.sessions.ingest.evidence import doubtful
 from rsr.sessions.ingest.guessing import Proposal, propose
@@ -36,10 +35,7 @@ from rsr.sessions.ingest.raw_files import (
     made_with,
     raw_files,
 )
-from rsr.sessions.intake.gate import admitted, check_stored
-from rsr.sessions.intake.screening import IntakeLimits
-from rsr.sessions.model import Card, Channel, Episode, Session
-from rsr.sessions.storage import is_session, write_session
+from rsr.sessions.intake import IntakeLimits, admitted, check_stored
 
 Ask = Callable[[Question], Any]
 """Ask a person; returns the answer as a plain value."""

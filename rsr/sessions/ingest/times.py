@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rsr.sessions.importers.recording import Recording, Stream, listed, printable
+from rsr.sessions.importers import Recording, Stream, listed, printable
 from rsr.sessions.ingest.units import factor, unit_in_name
 
 _NAMES = (

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from rsr.errors import SessionError
-from rsr.sessions.importers.recording import Recording, Samples, Wanted, listed, printable
+from rsr.common import SessionError
+from rsr.sessions import stretches
+from rsr.sessions.importers import Recording, Samples, Wanted, listed, printable
 from rsr.sessions.ingest.mapping import Mapping as ChannelMapping
 from rsr.sessions.ingest.units import factor
-from rsr.sessions.model import stretches
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from rsr.errors import ConfigError
+from rsr.common import ConfigError
 
 _DEG = math.pi / 180
 _SPELLINGS = {

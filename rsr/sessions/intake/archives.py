@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import IO, Any, cast
 
-from rsr.errors import SessionError
-from rsr.files import cannot_write
-from rsr.sessions.importers.recording import printable, unreadable
+from rsr.common import SessionError, cannot_write
+from rsr.sessions.importers import printable, unreadable
 from rsr.sessions.intake.screening import IntakeLimits, refused, too_large
 
 _TARS: dict[str, Callable[[Path], Any]] = {

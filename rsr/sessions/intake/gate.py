@@ -10,14 +10,21 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from rsr.errors import Refused, SessionError, WorkspaceError
-from rsr.files import cannot_write, write_text
-from rsr.outside import inside, parse_json, read_bounded, short
+from rsr.common import (
+    Refused,
+    SessionError,
+    WorkspaceError,
+    cannot_write,
+    inside,
+    parse_json,
+    read_bounded,
+    short,
+    write_text,
+)
+from rsr.sessions import Session, read_session
 from rsr.sessions._lerobot_v3 import INFO_FILE, summary
 from rsr.sessions.intake.archives import SUFFIXES, is_archive, unpack
 from rsr.sessions.intake.screening import IntakeLimits, refused, screen
-from rsr.sessions.model import Session
-from rsr.sessions.storage import read_session
 
 _AGAIN = "Copy the session again from where it was recorded; if it is like this there, do not use it."
 

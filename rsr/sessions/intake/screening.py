@@ -18,9 +18,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rsr.errors import Refused
-from rsr.sessions.importers.npz import array_header
-from rsr.sessions.importers.recording import printable
+from rsr.common import Refused
+from rsr.sessions.importers import array_header, printable
 
 LARGEST_MB = 1024
 """Megabytes (2**20 bytes) that a recording may have, packed or unpacked, unless the settings say otherwise."""

@@ -5,21 +5,9 @@ XLA's flags and float64 for the process, so import it before anything else compu
 and `rsr.simulators`' other modules.
 """
 
-from rsr.simulators.mjx._flags import cache_folder, prepare_jax
+from rsr.common.facade import lazy
+from rsr.simulators.mjx._flags import prepare_jax
 
 prepare_jax()
 
-from rsr.simulators.mjx.health import GradientHealth, check_gradients  # noqa: E402
-from rsr.simulators.mjx.implicit import converged  # noqa: E402
-from rsr.simulators.mjx.parity import Parity, check_parity  # noqa: E402
-from rsr.simulators.mjx.simulator import MjxSimulator  # noqa: E402
-
-__all__ = [
-    "GradientHealth",
-    "MjxSimulator",
-    "Parity",
-    "cache_folder",
-    "check_gradients",
-    "check_parity",
-    "converged",
-]
+__getattr__, __dir__, __all__ = lazy(__name__, __file__)

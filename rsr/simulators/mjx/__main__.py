@@ -10,10 +10,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from rsr.files import read_arrays
+from rsr.common import read_arrays
 from rsr.scenarios import load_scenario
+from rsr.simulators import MujocoSimulator
 from rsr.simulators.mjx.simulator import MjxSimulator
-from rsr.simulators.mujoco import MujocoSimulator
 
 
 def replay(path: Path) -> Table:

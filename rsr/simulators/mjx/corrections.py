@@ -13,7 +13,7 @@ import numpy as np
 from mujoco import mjx
 from mujoco.mjx._src import support as _support
 
-from rsr.scenarios.bindings import Binding
+from rsr.scenarios import Binding
 
 _RESHAPES = ("com_", "stretch_", "shear_")
 """Beginnings of fields with which a ball may be none."""

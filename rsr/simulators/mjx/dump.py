@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rsr.files import write_arrays
+from rsr.common import write_arrays
 from rsr.scenarios import Scenario, built_in_scenarios
 from rsr.simulators.mjx._flags import cache_folder
 

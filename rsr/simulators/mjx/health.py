@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rsr.simulators import MujocoSimulator
 from rsr.simulators.mjx.implicit import converged
 from rsr.simulators.mjx.simulator import MjxSimulator
-from rsr.simulators.mujoco import MujocoSimulator
 
 STEPS = (1e-4, 1e-5, 1e-6)
 """Difference steps, unconstrained coordinates. Long ones step over the kinks of contact, short ones measure rounding:

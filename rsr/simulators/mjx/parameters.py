@@ -16,10 +16,8 @@ from mujoco.mjx._src import (
     smooth as _smooth,
 )
 
-from rsr.errors import ScenarioError
-from rsr.scenarios import Scenario
-from rsr.scenarios.capabilities import lacking
-from rsr.scenarios.fields import Changes
+from rsr.common import ScenarioError
+from rsr.scenarios import Changes, Scenario, lacking
 from rsr.simulators.mjx.corrections import correct, refresh_constants, turning_bodies
 from rsr.simulators.mjx.implicit import forward
 

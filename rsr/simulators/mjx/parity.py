@@ -8,9 +8,9 @@ import mujoco
 import numpy as np
 from mujoco.mjx._src import collision_driver as _collision
 
+from rsr.simulators import MujocoSimulator
 from rsr.simulators.mjx.implicit import converged
 from rsr.simulators.mjx.simulator import MjxSimulator
-from rsr.simulators.mujoco import MujocoSimulator
 
 Pair = tuple[int, int]
 """Two geometry ids."""

@@ -17,7 +17,7 @@ import mujoco
 import numpy as np
 from jax import export
 
-from rsr.files import write_bytes
+from rsr.common import write_bytes
 from rsr.scenarios import Scenario, command_laws, effect_laws, effects, fields, inertias, named_numbers, turned_frames
 from rsr.simulators.mjx._flags import cache_folder
 

@@ -11,9 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rsr.scenarios import Scenario
-from rsr.scenarios.activations import shares_kept, steady_activations, time_constants_s
-from rsr.scenarios.command_laws import command_weights
+from rsr.scenarios import Scenario, command_weights, shares_kept, steady_activations, time_constants_s
 from rsr.simulators.mjx.dump import dump_first_bad
 from rsr.simulators.mjx.parameters import Injector
 from rsr.simulators.mjx.programs import fingerprint, program

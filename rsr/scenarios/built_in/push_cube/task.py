@@ -8,24 +8,27 @@ from __future__ import annotations
 
 import numpy as np
 
-from rsr.rotations import about_z, lengths, rotated
-from rsr.scenarios.built_in.pushing import kinematics, tool_plane
-from rsr.scenarios.built_in.pushing.arm import ACTION, CENTRE_M, TIP_HEIGHT_M
-from rsr.scenarios.built_in.pushing.blocks import (
+from rsr.common import about_z, lengths, rotated
+from rsr.scenarios import Channels, ObservationTerm, Starts, Task
+from rsr.scenarios.built_in.pushing import (
+    ACTION,
+    CENTRE_M,
     PLACE_FIGURES,
     PLANE,
+    PROBES,
     SUCCESS_M,
+    TIP_HEIGHT_M,
+    ArmLimits,
     away_from,
     derived,
     distance,
     instruction,
+    kinematics,
     motions,
     states,
+    tool_plane,
     way_around,
 )
-from rsr.scenarios.built_in.pushing.limits import ArmLimits
-from rsr.scenarios.built_in.pushing.probes import PROBES
-from rsr.scenarios.task import Channels, ObservationTerm, Starts, Task
 
 DISTANCE_WEIGHT = 6.0
 GUIDANCE_WEIGHT = 3.0

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rsr.rotations import lengths, rotated
+from rsr.common import lengths, rotated
 
 OUTLINE_M = 0.001 * np.array(
     [[-50, 35.6], [50, 35.6], [50, 5.6], [15, 5.6], [15, -64.4], [-15, -64.4], [-15, 5.6], [-50, 5.6]]

@@ -12,25 +12,28 @@ from __future__ import annotations
 
 import numpy as np
 
-from rsr.rotations import about_z, joined, lengths, rotated, wrapped, yaw_error, yaw_of
+from rsr.common import about_z, joined, lengths, rotated, wrapped, yaw_error, yaw_of
+from rsr.scenarios import Channels, ObservationTerm, ProgressFigure, Starts, Task
 from rsr.scenarios.built_in.push_t.pushing_point import nearest, off_goal, push_from
-from rsr.scenarios.built_in.pushing import kinematics, tool_plane
-from rsr.scenarios.built_in.pushing.arm import ACTION, CENTRE_M, TIP_HEIGHT_M
-from rsr.scenarios.built_in.pushing.blocks import (
+from rsr.scenarios.built_in.pushing import (
+    ACTION,
+    CENTRE_M,
     PLACE_FIGURES,
     PLANE,
+    PROBES,
     SUCCESS_M,
+    TIP_HEIGHT_M,
+    ArmLimits,
     away_from,
     derived,
     distance,
     instruction,
+    kinematics,
     motions,
     states,
+    tool_plane,
     way_around,
 )
-from rsr.scenarios.built_in.pushing.limits import ArmLimits
-from rsr.scenarios.built_in.pushing.probes import PROBES
-from rsr.scenarios.task import Channels, ObservationTerm, ProgressFigure, Starts, Task
 
 DISTANCE_WEIGHT = 3.0
 ORIENTATION_WEIGHT = 6.0

@@ -3,3 +3,7 @@
 `kinematics` and `arm` are the arm, `limits` what it may never do, `tool_plane` the last layer of its policies, `blocks`
 what both tasks ask of a block, and `probes` the pushes that a recording plan considers.
 """
+
+from rsr.common.facade import lazy
+
+__getattr__, __dir__, __all__ = lazy(__name__, __file__)

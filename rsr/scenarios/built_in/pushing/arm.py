@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from rsr.scenarios import DisplacementAction
 from rsr.scenarios.built_in.pushing import kinematics
-from rsr.scenarios.task import DisplacementAction
 
 STEP_RAD = 0.08
 """Largest joint displacement an action can ask for in one control step."""

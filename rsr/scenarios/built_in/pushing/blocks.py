@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from rsr.rotations import lengths, yaw_of
+from rsr.common import lengths, yaw_of
+from rsr.scenarios import Channels, Plane, ProgressFigure, Starts, StateColumns
 from rsr.scenarios.built_in.pushing import kinematics
 from rsr.scenarios.built_in.pushing.arm import CENTRE_M, STEP_RAD
-from rsr.scenarios.task import Channels, Plane, ProgressFigure, Starts, StateColumns
 
 SUCCESS_M = 0.03
 ORBIT_M = 0.09

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rsr.rotations import joined
+from rsr.common import joined
 
 SHOULDER_HEIGHT_M = 0.117
 UPPER_ARM_M = 0.270

@@ -10,11 +10,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rsr.rotations import lengths
+from rsr.common import lengths
+from rsr.scenarios import Channels, Cut, growth_bounds, shortened
 from rsr.scenarios.built_in.pushing import kinematics
 from rsr.scenarios.built_in.pushing.arm import CENTRE_M
-from rsr.scenarios.limits import Cut, growth_bounds, shortened
-from rsr.scenarios.task import Channels
 
 _WORDS = {
     "workspace": "the fingertip would have left its box",

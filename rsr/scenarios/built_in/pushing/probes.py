@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from rsr.scenarios import Channels, Drive, Probes
 from rsr.scenarios.built_in.pushing import tool_plane
-from rsr.scenarios.probes import Drive, Probes
-from rsr.scenarios.task import Channels
 
 BESIDE_M = 0.018
 """A scripted hand pushes at most this far beside the middle of the block."""

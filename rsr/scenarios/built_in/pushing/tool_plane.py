@@ -11,9 +11,9 @@ from functools import partial
 
 import numpy as np
 
-from rsr.rotations import rotated
+from rsr.common import rotated
+from rsr.scenarios import ActionHead
 from rsr.scenarios.built_in.pushing import arm, kinematics
-from rsr.scenarios.task import ActionHead
 
 SPEED_M_S = 0.30
 STEP_S = 0.05

@@ -4,17 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rsr.rotations import conjugate, turned
-from rsr.scenarios.task import (
-    AbsoluteAction,
-    Channels,
-    ObservationTerm,
-    Plane,
-    ProgressFigure,
-    Starts,
-    StateColumns,
-    Task,
-)
+from rsr.common import conjugate, turned
+from rsr.scenarios import AbsoluteAction, Channels, ObservationTerm, Plane, ProgressFigure, Starts, StateColumns, Task
 
 HOVER_N = 2.207
 NEAR_M = 0.06

@@ -6,8 +6,16 @@ from pathlib import Path
 
 import numpy as np
 
-from rsr.scenarios.kinematics import forward_kinematics
-from rsr.scenarios.task import Channels, DisplacementAction, ObservationTerm, ProgressFigure, Starts, StateColumns, Task
+from rsr.scenarios import (
+    Channels,
+    DisplacementAction,
+    ObservationTerm,
+    ProgressFigure,
+    Starts,
+    StateColumns,
+    Task,
+    forward_kinematics,
+)
 
 JOINTS = ("turn", "lift", "elbow", "roll", "pitch", "spin")
 LOWER = np.array([-1.2, -1.6, 0.6, -1.0, -0.6, -1.0])

@@ -8,12 +8,10 @@ import mujoco
 import numpy as np
 from scipy.spatial import ConvexHull
 
-from rsr.errors import ScenarioError
+from rsr.common import ScenarioError
+from rsr.scenarios import CollisionPair, Scenario, SceneCollision, check_simulated
 from rsr.scenarios.built_in.strike.scene import Definition
 from rsr.scenarios.built_in.strike.shapes import Shape, load_shape, prism
-from rsr.scenarios.capabilities import check_simulated
-from rsr.scenarios.collision import CollisionPair, SceneCollision
-from rsr.scenarios.scenario import Scenario
 
 _ALIKE = 1e-3
 _BOX, _MESH = mujoco.mjtGeom.mjGEOM_BOX, mujoco.mjtGeom.mjGEOM_MESH

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rsr.rotations import rotated
+from rsr.common import rotated
 
 _CORNER_RAD = np.radians(25)
 """An outline that turns by more than this at a vertex has a corner there; smaller turns approximate a curve."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rsr.scenarios import Parameter, ParameterSpace
 from rsr.scenarios.built_in.strike.shapes import Shape
-from rsr.scenarios.parameters import Parameter, ParameterSpace
 
 GRAVITY_M_S2 = 9.81
 

@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
-from rsr.errors import ScenarioError
+from rsr.common import ScenarioError
 from rsr.scenarios.built_in.strike.outline import Face, distances, faces_of, fold_of, mirror_axes, moments
 
 SHAPES = ("semi_cylinder", "square", "triangle")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rsr.rotations import rotated
+from rsr.common import rotated
 from rsr.scenarios.built_in.strike.shapes import Shape
 
 SPEED_M_S = (0.2, 0.8)

@@ -7,17 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rsr.rotations import wrapped
-from rsr.scenarios.task import (
-    AbsoluteAction,
-    Channels,
-    ObservationTerm,
-    Plane,
-    ProgressFigure,
-    Starts,
-    StateColumns,
-    Task,
-)
+from rsr.common import wrapped
+from rsr.scenarios import AbsoluteAction, Channels, ObservationTerm, Plane, ProgressFigure, Starts, StateColumns, Task
 
 DRIVEN_NM = (4.0, 2.0)
 UPRIGHT_RAD = np.array([np.pi, 0.0])

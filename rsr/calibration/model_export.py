@@ -13,15 +13,10 @@ from typing import Any
 import numpy as np
 import yaml
 
-from rsr.calibration.calibrator import Calibration
+from rsr.calibration.interface import Calibration
 from rsr.calibration.priors import draw_parameters
-from rsr.errors import CalibrationError
-from rsr.files import write_json, write_text
-from rsr.scenarios import Scenario, structured
-from rsr.scenarios.bindings import element_name
-from rsr.scenarios.mjcf import write_mjcf
-from rsr.scenarios.sensor_errors import SensorScale
-from rsr.scenarios.urdf_writing import write_urdf
+from rsr.common import CalibrationError, write_json, write_text
+from rsr.scenarios import Scenario, SensorScale, element_name, structured, write_mjcf, write_urdf
 
 SCHEMA = "rsr-randomisation/1"
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rsr.calibration.problem.loss import Loss
-from rsr.calibration.problem.sensitivity import Linearisation, exact_linearisation, value_slopes
-from rsr.progress import Advance
+from rsr.calibration.problem import Linearisation, Loss, exact_linearisation, value_slopes
+from rsr.common import Advance
 
 SIMULATIONS = 64 * 64
 """Of one regression, windows times points: over many windows roughness averages out by itself."""

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
-from rsr.errors import ScenarioError
+from rsr.common import ScenarioError, conjugate, from_rotation_vector, product, rotation_vector, turned
 from rsr.learned.gnn.bodies import Mesh, RigidBody, RigidWorld, box_mesh, hull_mesh
-from rsr.rotations import conjugate, from_rotation_vector, product, rotation_vector, turned
 from rsr.scenarios import Scenario
 
 _SOLID = (int(mujoco.mjtGeom.mjGEOM_BOX), int(mujoco.mjtGeom.mjGEOM_MESH))

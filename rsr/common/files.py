@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from rsr.errors import WorkspaceError
-from rsr.outside import parse_json
+from rsr.common.errors import WorkspaceError
+from rsr.common.outside import parse_json
 
 DAMAGED = (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile)
 """Errors of reading an absent, cut or altered JSON or .npz file."""

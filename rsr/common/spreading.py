@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol
 
-from rsr.progress import Advance, ignore
+from rsr.common.progress import Advance, ignore
 
 Job = Mapping[str, Any]
 

@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from rsr.progress import Advance
+from rsr.common import Advance
 from rsr.scenarios import Scenario
 from rsr.sessions import Session
 

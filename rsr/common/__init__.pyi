@@ -1,0 +1,71 @@
+from rsr.common.errors import (
+    CalibrationError as CalibrationError,
+    ConfigError as ConfigError,
+    PolicyError as PolicyError,
+    RealityError as RealityError,
+    Refused as Refused,
+    RsrError as RsrError,
+    ScenarioError as ScenarioError,
+    SessionError as SessionError,
+    Waiting as Waiting,
+    WorkspaceError as WorkspaceError,
+    check_choice as check_choice,
+    chosen as chosen,
+    library as library,
+)
+from rsr.common.files import (
+    DAMAGED as DAMAGED,
+    cannot_write as cannot_write,
+    claim as claim,
+    read_arrays as read_arrays,
+    read_json as read_json,
+    refused as refused,
+    sha256 as sha256,
+    sync_folder as sync_folder,
+    write_arrays as write_arrays,
+    write_bytes as write_bytes,
+    write_json as write_json,
+    write_text as write_text,
+)
+from rsr.common.outside import (
+    LARGEST_DOCUMENT as LARGEST_DOCUMENT,
+    advice as advice,
+    hash_bounded as hash_bounded,
+    inside as inside,
+    new_key as new_key,
+    new_value as new_value,
+    parse_json as parse_json,
+    read_bounded as read_bounded,
+    read_object as read_object,
+    read_yaml as read_yaml,
+    short as short,
+)
+from rsr.common.progress import Advance as Advance, bar as bar, ignore as ignore, part_of as part_of
+from rsr.common.randomness import derive_seed as derive_seed, generator as generator, one_thread as one_thread
+from rsr.common.rotations import (
+    about_z as about_z,
+    angle_between as angle_between,
+    conjugate as conjugate,
+    cross as cross,
+    from_rotation_vector as from_rotation_vector,
+    joined as joined,
+    lengths as lengths,
+    product as product,
+    rotated as rotated,
+    rotation_vector as rotation_vector,
+    turned as turned,
+    unwrapped as unwrapped,
+    wrapped as wrapped,
+    wraps as wraps,
+    yaw_error as yaw_error,
+    yaw_of as yaw_of,
+)
+from rsr.common.spreading import (
+    Job as Job,
+    in_turn as in_turn,
+    is_spread as is_spread,
+    load as load,
+    spread as spread,
+    using as using,
+)
+from rsr.common.terminal import show_whole as show_whole, titled_table as titled_table, tolerate_ascii as tolerate_ascii

@@ -1,0 +1,1 @@
+from rsr.pipelines.clash.table import CLASH as CLASH

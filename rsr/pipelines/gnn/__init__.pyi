@@ -1,0 +1,1 @@
+from rsr.pipelines.gnn.table import GNN as GNN

@@ -1,0 +1,1 @@
+from rsr.pipelines.lab.approval import require_approval as require_approval

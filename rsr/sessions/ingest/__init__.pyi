@@ -1,0 +1,1 @@
+from rsr.sessions.ingest.session import ingest as ingest
