@@ -176,6 +176,7 @@ class WindowCalibrator:
         exact = loss.tangents is not None or found.search.sensitivity == "mjx"
         posterior = marginal.posterior(found.point, exact, seed)
         point = at_prior_where_unknown(loss, found.point, slope, posterior)
+        posterior = identifiability.within_prior(posterior, point, loss.prior.std)
         misfit = misfits(reweighted(loss, point), episodes, point)
         accepted = self._accepted(found.searched, held_out, point, fitted_seed)
         remarks, rejected = [found.search.remark] if found.search.remark else [], {}

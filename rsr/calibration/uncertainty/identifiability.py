@@ -62,16 +62,26 @@ def posterior(loss: Loss, point: np.ndarray, slope: Linearisation, systematic: n
     sums, shares = by_episode(loss, point, slope)
     units = loss.prior.std
     own = _jackknife(sums, shares, np.ones(len(point))) + systematic
-    # Nothing is wider than what the prior says of an estimate here, which is valid whatever the data: its mean square
-    # distance from a point x standard deviations off its mean is 1 + x^2.
-    capped = np.minimum(1.0, np.sqrt((1.0 + np.square(point)) / np.diag(own)))
     # Coordinates are in units of this fit's prior: the scenario's own has precision (units / its std)^2 in them.
     wide = _jackknife(sums, shares, np.square(units / loss.scenario.space.prior_std)) + systematic
-    return Posterior(
-        covariance=own * np.outer(units * capped, units * capped),
+    whole = Posterior(
+        covariance=own * np.outer(units, units),
         data_std=np.sqrt(np.diag(wide)) * units,
         degrees=max(1, len(sums) - 1),
     )
+    return within_prior(whole, point, units)
+
+
+def within_prior(found: Posterior, point: np.ndarray, units: np.ndarray) -> Posterior:
+    """Narrow a posterior of an estimate at a point [P] to what the prior says of it, which holds whatever the data.
+
+    The prior's mean square distance from a point x standard deviations off its mean is 1 + x^2.
+
+    Args:
+        units: [P], standard deviations of the prior.
+    """
+    capped = np.minimum(1.0, units * np.sqrt((1.0 + np.square(point)) / np.diag(found.covariance)))
+    return replace(found, covariance=found.covariance * np.outer(capped, capped))
 
 
 def by_episode(loss: Loss, point: np.ndarray, slope: Linearisation) -> tuple[np.ndarray, np.ndarray]:
