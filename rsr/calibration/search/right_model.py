@@ -52,7 +52,9 @@ def longest_right(
         lengths: in control steps, the longest first.
         cut: makes windows of a length.
     """
-    point = _begun(loss.thinned(FEW_WINDOWS), point)
+    begun, point = _begun(loss.thinned(FEW_WINDOWS), point)
+    if not is_smooth(begun, point, seed):  # contact, which is no smoother over a whole run
+        return None
     for turn, steps in enumerate(lengths):
         advance(turn / len(lengths), f"windows of {steps * loss.scenario.control_dt_s:.2g} s")
         found = right_fit(replace(loss, windows=cut(steps), biases=None), point, seed)
@@ -67,13 +69,13 @@ def promising(loss: Loss, point: np.ndarray) -> bool:
     return _within(loss, point, ASSUMED_NOISES)
 
 
-def _begun(loss: Loss, point: np.ndarray) -> np.ndarray:
+def _begun(loss: Loss, point: np.ndarray) -> tuple[Loss, np.ndarray]:
     """Descend from a search's end [P] in units of the noise: whole runs amplify what it leaves open."""
     loss = with_initial_states(_in_noises(loss), point)
     for _ in range(2):
         loss = replace(loss, tangents=tangents_by_differences(loss, point))
         point = descend_exactly(loss, point, FEW_STEPS)
-    return point
+    return loss, point
 
 
 def right_fit(loss: Loss, point: np.ndarray, seed: int) -> RightFit | None:
