@@ -15,7 +15,6 @@ import numpy as np
 
 from rsr.calibration.problem import Loss, tangent_widths
 from rsr.calibration.search.refinement import Linearisation
-from rsr.calibration.uncertainty.information_matrices import information
 
 ABSORBED = 2.0
 """Variance of the model's error over that of what a fit leaves of it: as much is absorbed as is left."""
@@ -28,35 +27,15 @@ def shared_error(loss: Loss, point: np.ndarray, slope: Linearisation) -> np.ndar
         loss: with initial-state errors marginalised, else they pass for the model's.
         slope: around the point.
     """
-    misfits, plain, shared = loss.misfits(point[None])[0], _Weighed(point), _Weighed(point)
+    misfits, weights = loss.misfits(point[None])[0], np.ones(slope.sensitivities.shape[1])
     episodes = len(np.unique(loss.windows.episode))
     for rows, variance in zip(_channels(loss), _unexplained(loss, misfits), strict=True):
-        there = slope.sensitivities[:, rows]
-        found, pull = information(there), np.einsum("wrp,wr->p", there, misfits[:, rows])
-        plain.add(found, pull, 1.0)
         # If all episodes err alike, the gradient's variance is E^2 that of one, while information is E times one's.
-        shared.add(found, pull, max(1.0, episodes * ABSORBED * variance))
+        weights[rows] = 1.0 / np.sqrt(max(1.0, episodes * ABSORBED * variance))
+    plain = Linearisation(point, misfits, slope.sensitivities)
+    shared = Linearisation(point, misfits * weights, slope.sensitivities * weights[:, None])
     moved = shared.step() - plain.step()
-    return shared.covariance() - plain.covariance() + np.outer(moved, moved)
-
-
-class _Weighed:
-    """Precision and gradient of a linearised loss at a point [P], to which channels are added with their weights."""
-
-    def __init__(self, point: np.ndarray) -> None:
-        self._precision, self._gradient = np.eye(len(point)), point.copy()  # those of the prior
-
-    def add(self, found: np.ndarray, gradient: np.ndarray, times: float) -> None:
-        """Add a channel's information [P, P] and gradient [P], so many rows of which count as one."""
-        self._precision = self._precision + found / times
-        self._gradient = self._gradient + gradient / times
-
-    def covariance(self) -> np.ndarray:
-        return np.linalg.inv(self._precision)
-
-    def step(self) -> np.ndarray:
-        """Compute the step [P] to the minimum."""
-        return -np.linalg.solve(self._precision, self._gradient)
+    return np.linalg.inv(shared.precision) - np.linalg.inv(plain.precision) + np.outer(moved, moved)
 
 
 def _channels(loss: Loss) -> Iterator[slice]:
