@@ -84,7 +84,7 @@ def _by_long_windows(
 ) -> Estimated | None:
     """Fit the longest windows over which the model is right; None if there are none."""
     few = loss.thinned(FIRST_WINDOWS)
-    if not longer.lengths or not promising(few, found.point):
+    if not longer.lengths or not promising(few, found.point, derive_seed(seed, "promising")):
         return None
     second = derive_seed(derive_seed(seed, "search"), "second")
     checked = checked_end(few, found, search, round(FIRST_SHARE * budget), second, part_of(advance, 0.0, 0.3))

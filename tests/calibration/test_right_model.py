@@ -69,7 +69,7 @@ def lengths_of(scenario: Scenario, episodes: list[Episode]):
 def test_a_right_model_is_fitted_by_whole_runs_and_says_more(scenario, simulator):
     episodes = recorded(scenario, simulator)
     loss, point = searched(scenario, simulator, episodes)
-    assert promising(loss, point)
+    assert promising(loss, point, 0)
     found = longest_right(loss, point, *lengths_of(scenario, episodes), 0, ignore)
     assert found is not None
     assert len(found.loss.windows) == RUNS

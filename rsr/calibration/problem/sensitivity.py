@@ -44,6 +44,9 @@ TANGENT_STEP = 1e-3
 """Standard deviations of the prior: where a loss is smooth, differences are as exact as they are fine."""
 _SHIFT = 1e-6
 """Difference step along the sensitivities of the states, in standard deviations of the prior."""
+EXPLODED, _USUAL = 20.0, 0.95
+"""A window's derivatives have exploded where most parameters' are so many times as large as this quantile of all
+windows': contact amplified them step by step, and they hold over no distance that matters."""
 
 
 def choose_jacobian(scenario: Scenario, sensitivity: Sensitivity) -> tuple[str, JacobianFunction]:
@@ -113,7 +116,22 @@ def _mjx_jacobian(loss: Loss, point: np.ndarray) -> np.ndarray:
     simulator = mjx_simulator(loss.scenario)
     states, derivatives = simulator.sensitivities(loss.starts(values), loss.windows.commands, values)
     found = Tangents(point, states, derivatives * loss.prior.std)  # in units of points
-    return tangent_jacobian(replace(loss, tangents=found), point)
+    slopes = tangent_jacobian(replace(loss, tangents=found), point)
+    slopes[: -len(point)] *= _bounded(slopes[: -len(point)].reshape(len(loss.windows), -1, len(point)))[:, None]
+    return slopes
+
+
+def _bounded(slopes: np.ndarray) -> np.ndarray:
+    """Say [W * R] of derivatives [W, R, P] with 0.0 which are of windows where they have exploded, else 1.0.
+
+    One such window would outweigh all others, in a step and in the information.
+    """
+    sizes = np.sqrt(np.square(slopes).sum(axis=1))
+    usual = np.quantile(sizes, _USUAL, axis=0) if len(sizes) else np.zeros(sizes.shape[1])
+    # Where only a few windows tell a parameter, their derivatives by it alone are large; explosion is of all.
+    told = usual > 0.0
+    exploded = np.median(sizes[:, told] / usual[told], axis=1) > EXPLODED if told.any() else np.zeros(len(sizes), bool)
+    return np.repeat(np.where(exploded, 0.0, 1.0), slopes.shape[1])
 
 
 def tangents_by_differences(loss: Loss, point: np.ndarray) -> Tangents:

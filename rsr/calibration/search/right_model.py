@@ -52,9 +52,7 @@ def longest_right(
         lengths: in control steps, the longest first.
         cut: makes windows of a length.
     """
-    begun, point = _begun(loss.thinned(FEW_WINDOWS), point)
-    if not is_smooth(begun, point, seed):  # contact, which is no smoother over a whole run
-        return None
+    _, point = _begun(loss.thinned(FEW_WINDOWS), point)
     for turn, steps in enumerate(lengths):
         advance(turn / len(lengths), f"windows of {steps * loss.scenario.control_dt_s:.2g} s")
         found = right_fit(replace(loss, windows=cut(steps), biases=None), point, seed)
@@ -63,10 +61,14 @@ def longest_right(
     return None
 
 
-def promising(loss: Loss, point: np.ndarray) -> bool:
-    """Check at little cost whether the model may be right: at a search's end [P] it errs by a few noises at most."""
-    loss = with_initial_states(_in_noises(loss), point)
-    return _within(loss, point, ASSUMED_NOISES)
+def promising(loss: Loss, point: np.ndarray, seed: int) -> bool:
+    """Check at little cost whether the model may be right over longer windows, from a search's end [P].
+
+    It errs by a few noises at most, and its loss is smooth: contact is no smoother over a whole run.
+    """
+    if not _within(with_initial_states(_in_noises(loss), point), point, ASSUMED_NOISES):
+        return False
+    return is_smooth(*_begun(loss, point), seed)
 
 
 def _begun(loss: Loss, point: np.ndarray) -> tuple[Loss, np.ndarray]:
