@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -32,6 +32,9 @@ SESSIONS, SEEDS, FITS = 3, 5, 30
 FIRST_SEED = 300
 """Stand-ins from here on were not looked at while anything was designed."""
 EPISODES = 32
+NONE: Mapping[str, float] = {}
+CHANGE = {"table_friction": 1.4}
+"""Before the last session, times what the stand-in hides."""
 QUICK = Effort(budget=48, max_windows=12)
 
 
@@ -41,19 +44,24 @@ def sessions_figures(quick: bool, seeds: int, keep: Path | None) -> dict[str, Fi
     for seed in range(FIRST_SEED, FIRST_SEED + (1 if quick else seeds)):
         before = start_calibration(load_scenario("push_cube"))
         for number in range(1, SESSIONS + 1):
-            folder = None if keep is None else keep / f"sessions-{seed}-{number}"
-            found = _calibrated(seed, number, before, quick, folder)
+            found = _calibrated(seed, number, before, quick, keep)
             tally.count(number, before, found)
             before = found
+        same, other = (_calibrated(seed, SESSIONS + 1, before, quick, keep, each) for each in ({}, CHANGE))
+        tally.false_alarms += len(_changed(same))
+        tally.noticed += int(set(CHANGE) <= _changed(other))
     return tally.figures()
 
 
-def _calibrated(seed: int, number: int, before: Calibration, quick: bool, folder: Path | None) -> Calibration:
+def _calibrated(
+    seed: int, number: int, before: Calibration, quick: bool, keep: Path | None, change: Mapping[str, float] = NONE
+) -> Calibration:
     """Fit one session as the loop does, or take the fit that an interrupted run left."""
+    folder = None if keep is None else keep / "-".join(["sessions", str(seed), str(number), *change])
     if folder is not None and (folder / "calibration.json").exists():
         return load_calibration(folder)
     scenario = load_scenario("push_cube")
-    session = recorded(scenario, seed, number)
+    session = recorded(scenario, seed, number, change)
     fitting = calibrator(TuneConfig(fit_episodes=EPISODES // 2), *([QUICK] if quick else []))
     prior = next_prior(scenario, before)
     found = fitting.fit(scenario, (session,), prior, derive_seed(seed, "session", number), ignore)
@@ -62,27 +70,37 @@ def _calibrated(seed: int, number: int, before: Calibration, quick: bool, folder
     return found
 
 
-def recorded(scenario: Scenario, seed: int, number: int) -> Session:
+def _changed(found: Calibration) -> set[str]:
+    """Parameters that a fit says have changed."""
+    return {warning.split()[0] for warning in found.warnings if " has changed since " in warning}
+
+
+def recorded(scenario: Scenario, seed: int, number: int, change: Mapping[str, float] = NONE) -> Session:
     plan = CollectionPlan(f"session-{number:03d}", episodes=EPISODES, seed=derive_seed(seed, "recording", number))
-    return StandIn(scenario, seed).collect(Pusher(), plan, ignore)  # pyright: ignore[reportArgumentType]
+    return StandIn(scenario, seed, changed=dict(change) or None).collect(Pusher(), plan, ignore)  # pyright: ignore[reportArgumentType]
 
 
 @dataclass
 class _Sessions:
     widths: dict[int, list[np.ndarray]] = field(default_factory=dict)
     lost: int = 0
+    noticed: int = 0
+    false_alarms: int = 0
 
     def count(self, number: int, before: Calibration, found: Calibration) -> None:
         self.widths.setdefault(number, []).append(np.sqrt(np.diag(found.covariance)))
         self.lost += sum(
             before.estimates[name].verdict == "identified" != each.verdict for name, each in found.estimates.items()
         )
+        self.false_alarms += len(_changed(found))
 
     def figures(self) -> dict[str, Figure]:
         first, last = (np.array(self.widths[number]) for number in (1, SESSIONS))
         return {
             f"width_ratio_after_{SESSIONS}_sessions": float(last.mean() / first.mean()),
             "sessions_lost_identified": self.lost,
+            "sessions_changes_noticed": self.noticed / len(first),
+            "sessions_false_alarms": self.false_alarms,
         }
 
 

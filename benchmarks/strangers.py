@@ -36,10 +36,13 @@ payload, delay), recorded by plain MuJoCo with 1 mrad of encoder noise; `rsr`'s 
     arm29_width_over_bound      median width over that of the Cramer-Rao bound, in which the scenario's prior counts
     arm29_sysid_...             the same of `baselines/sysid_whole_runs.py`, MuJoCo's own optimiser on the whole runs
 
-sessions: three sessions of an unchanged push_cube stand-in, from five seeds.
+sessions: sessions of a push_cube stand-in, from five seeds; unchanged but for the last.
 
     width_ratio_after_3_sessions                    mean standard deviation after three sessions over that after one
     sessions_lost_identified                        parameters that were *identified* and no longer are, a session later
+    sessions_changes_noticed                        share of stand-ins in whose fourth session table friction, 1.4 times as
+                                                    high as before, is named as changed
+    sessions_false_alarms                           parameters that are named in four sessions where nothing changed, in all
 
 misspecified: fits to 30 stand-ins, whose physics no parameter expresses; their truth is what they hide.
 

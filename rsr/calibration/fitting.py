@@ -18,7 +18,7 @@ from rsr.calibration.checks import (
     misfits,
 )
 from rsr.calibration.estimate import Longer, estimate
-from rsr.calibration.interface import Calibration, Checks, Misfit, Prior, Status
+from rsr.calibration.interface import Calibration, Checks, Knowledge, Misfit, Prior, Status
 from rsr.calibration.problem import (
     FEW,
     SHARES,
@@ -35,7 +35,7 @@ from rsr.calibration.problem import (
     words,
 )
 from rsr.calibration.search import Search, StructureSelection, linearise, reweighted, select_structure, with_biases
-from rsr.calibration.uncertainty import Posterior, identifiability
+from rsr.calibration.uncertainty import Posterior, earlier_sessions, identifiability
 from rsr.common import Advance, CalibrationError, derive_seed, generator, ignore, part_of
 from rsr.scenarios import Scenario, structured
 from rsr.sessions import Episode, Session
@@ -63,7 +63,7 @@ class Effort(BaseModel):
 
     budget: int = Field(default=960, ge=1)
     window_steps: int | None = Field(default=None, ge=1)
-    max_windows: int = Field(default=192, ge=1)
+    max_windows: int = Field(default=128, ge=1)
     gap_horizon_steps: int | None = Field(default=None, ge=1)
     threads: int = Field(default=2, ge=1)
 
@@ -118,8 +118,10 @@ class WindowCalibrator:
         windows = self._windows(scenario, chosen, seed)
         with MujocoSimulator(scenario, self.effort.threads) as simulator:
             unseen = HeldOut(scenario, simulator, episodes, fitted, held_out, self.effort.gap_horizon_steps)
-            loss = with_biases(Loss(scenario, simulator, windows, prior))
+            loss = with_biases(_from_earlier(Loss(scenario, simulator, windows, prior)))
             outcome = self._fitted(loss, unseen, seed, advance) if len(windows) else _without_information(loss, unseen)
+            if prior.earlier is not None:
+                outcome = _with_earlier(outcome, prior, prior.earlier, unseen)
         advance(1.0, outcome.status)
         return replace(
             _calibration(scenario, self.method, unseen, outcome),
@@ -200,7 +202,7 @@ class WindowCalibrator:
         checked = check(problem, self.resamples, fitted_seed, part_of(advance, _ESTIMATED, 1.0))
         return _Outcome(
             values=loss.values(point),
-            posterior=checked.posterior,
+            posterior=earlier_sessions.doubted(checked.posterior, loss.scenario.space, checked.checks.doubts),
             status=status,
             before=accepted.before,
             after=accepted.after if share > 0.0 else accepted.before,
@@ -232,6 +234,42 @@ class WindowCalibrator:
         return replace(found, after=after, share=share, cross_validated=ratio)
 
 
+def _from_earlier(loss: Loss) -> Loss:
+    """Begin the search where earlier sessions ended."""
+    earlier = loss.prior.earlier
+    return loss if earlier is None else replace(loss, origin=loss.points(loss.scenario.space.to_values(earlier.mean)))
+
+
+def _with_earlier(outcome: _Outcome, prior: Prior, earlier: Knowledge, held_out: HeldOut) -> _Outcome:
+    """Add a session's outcome to what earlier ones say, and take both if that predicts its unseen episodes better."""
+    space, mean = held_out.scenario.space, held_out.scenario.space.to_coordinates(outcome.values)
+    before = held_out.replays(space.to_values(earlier.mean))
+    alone = replace(outcome, before=before, status="no improvement", values=space.to_values(earlier.mean))
+    if outcome.status == "no improvement":  # not even over the nominal values
+        kept = Posterior(earlier.covariance, earlier.data_std, outcome.posterior.degrees, shared=earlier.shared)
+        return replace(alone, after=before, posterior=kept)
+    changed = earlier_sessions.changes(space, earlier, prior, mean, outcome.posterior)
+    known = earlier_sessions.without(earlier, prior, space, changed)
+    both, posterior = earlier_sessions.joined(known, prior, mean, outcome.posterior)
+    values = np.clip(space.to_values(both), space.lower, space.upper)
+    after = held_out.replays(values)
+    evidence = held_out.evidence(before, after)
+    if changed or len(held_out.held_out) < FEW or evidence.gap_after < evidence.gap_before:
+        warnings = (*earlier_sessions.change_warnings(changed), *outcome.warnings)
+        return replace(outcome, values=values, posterior=posterior, before=before, after=after, warnings=warnings)
+    # The values stay, what is known of them does not: intervals reach to where both sessions lead.
+    std = np.hypot(np.sqrt(np.diag(posterior.covariance)), np.abs(both - earlier.mean))
+    wider = identifiability.widened(posterior, np.minimum(std, np.sqrt(np.diag(earlier.covariance))))
+    reason = Acceptance(held_out, before, after).reason(space.mapping(values))
+    return replace(
+        alone,
+        after=before,
+        posterior=replace(wider, data_std=posterior.data_std),
+        rejected=space.mapping(values),
+        warnings=(*outcome.warnings, reason.replace("the prior's values", "those of earlier sessions")),
+    )
+
+
 def _by_episode(loss: Loss, points: np.ndarray) -> np.ndarray:
     """Losses [E, K] of the data of each episode at points [K, P]."""
     windows, episode = np.square(loss.misfits(points)).sum(axis=2), loss.windows.episode
@@ -252,20 +290,22 @@ def _without_information(loss: Loss, held_out: HeldOut) -> _Outcome:
 
 def _calibration(scenario: Scenario, method: str, held_out: HeldOut, outcome: _Outcome) -> Calibration:
     estimates = identifiability.estimates(scenario.space, outcome.values, outcome.posterior)
-    estimates = identifiability.doubted(estimates, outcome.checks.doubts)
+    doubts = {name: why for name, why in outcome.checks.doubts.items() if estimates[name].verdict == "weak"}
     return Calibration(
         scenario=scenario.name,
         method=method,
         estimates=estimates,
         covariance=outcome.posterior.covariance,
         status=outcome.status,
+        shared=outcome.posterior.shared,
+        data_std=dict(zip(scenario.space.names, outcome.posterior.data_std.tolist(), strict=True)),
         evidence=replace(held_out.evidence(outcome.before, outcome.after), cross_validated=outcome.cross_validated),
         trace=outcome.trace,
         warnings=(
             *outcome.warnings,
             *identifiability.at_bound_warnings(estimates),
             *identifiability.correlation_warnings(scenario, outcome.posterior.covariance, estimates),
-            *doubt_warnings(outcome.checks.doubts),
+            *doubt_warnings(doubts),
         ),
         replays=held_out.shown(outcome.before, outcome.after),
         checks=outcome.checks,

@@ -19,15 +19,33 @@ Status = Literal["converged", "budget spent", "no improvement"]
 
 
 @dataclass(frozen=True)
+class Knowledge:
+    """What earlier sessions say of the parameters, in unconstrained coordinates.
+
+    Args:
+        mean: [P].
+        covariance: [P, P], of which `shared` [P, P] is model error that is the same in all sessions.
+        data_std: [P], see `Calibration.data_std`.
+    """
+
+    mean: np.ndarray
+    covariance: np.ndarray
+    shared: np.ndarray
+    data_std: np.ndarray
+
+
+@dataclass(frozen=True)
 class Prior:
     """A Gaussian prior in unconstrained coordinates.
 
     Args:
         mean, std: [P].
+        earlier: what other sessions say, which a fit is compared with and added to.
     """
 
     mean: np.ndarray
     std: np.ndarray
+    earlier: Knowledge | None = None
 
 
 @dataclass(frozen=True)
@@ -133,6 +151,9 @@ class Calibration:
 
     Args:
         covariance: [P, P] of the estimate, in unconstrained coordinates.
+        shared: [P, P], the part of it that is model error, the same in all sessions; None of methods that do not say.
+        data_std: parameter -> standard deviation that recordings alone leave, of this session or of earlier ones: what
+            the verdicts go by. Empty of methods that do not say.
         trace: one row per optimiser generation: (simulated steps so far, best loss).
         samples: [N, P] of the posterior in unconstrained coordinates, of methods that draw them; where there are none,
             the Gaussian of the estimate and `covariance` stands for it.
@@ -149,6 +170,8 @@ class Calibration:
     covariance: np.ndarray
     status: Status
     evidence: Evidence
+    shared: np.ndarray | None = None
+    data_std: Mapping[str, float] = field(default_factory=dict)
     trace: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)))
     warnings: tuple[str, ...] = ()
     replays: Replays | None = None

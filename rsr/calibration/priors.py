@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
-from rsr.calibration.interface import Calibration, Evidence, Prior
+from rsr.calibration.interface import Calibration, Evidence, Knowledge, Prior
 from rsr.calibration.uncertainty import estimates, prior_only
 from rsr.common import CalibrationError
 from rsr.scenarios import Scenario
 
 FORGETTING = 1.5
-"""The robot may have changed between sessions: yesterday's uncertainty counts this many times ..."""
+"""Of a method that does not compare sessions the robot may have changed unnoticed: yesterday's uncertainty counts this
+many times ..."""
 FLOOR = 0.1
 """... and on top of it comes this share of the scenario's prior standard deviation."""
 
@@ -23,7 +25,10 @@ def start_prior(scenario: Scenario) -> Prior:
 
 
 def next_prior(scenario: Scenario, previous: Calibration) -> Prior:
-    """Make the prior of an iteration: the previous posterior, inflated, and never wider than the scenario's own."""
+    """Make the prior of an iteration: the scenario's own, beside what the previous calibration knows.
+
+    A method that does not compare sessions gets the previous posterior instead, inflated.
+    """
     if tuple(previous.estimates) != scenario.space.names:
         raise CalibrationError(
             got=f"parameters {', '.join(previous.estimates)}",
@@ -32,9 +37,13 @@ def next_prior(scenario: Scenario, previous: Calibration) -> Prior:
             next_step="Start a new workspace: the scenario's parameters have changed since.",
         )
     scenario.space.check(previous.vector())
-    widest = scenario.space.prior_std
-    std = FORGETTING * np.sqrt(np.diag(previous.covariance)) + FLOOR * widest
-    return Prior(scenario.space.to_coordinates(previous.vector()), np.minimum(widest, std))
+    mean = scenario.space.to_coordinates(previous.vector())
+    if previous.shared is None or not previous.data_std:
+        widest = scenario.space.prior_std
+        std = FORGETTING * np.sqrt(np.diag(previous.covariance)) + FLOOR * widest
+        return Prior(mean, np.minimum(widest, std))
+    data_std = np.array([previous.data_std[name] for name in scenario.space.names])
+    return replace(start_prior(scenario), earlier=Knowledge(mean, previous.covariance, previous.shared, data_std))
 
 
 def start_calibration(scenario: Scenario) -> Calibration:

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from scipy.special import stdtrit
 
+from rsr.calibration import start_prior
 from rsr.calibration.checks.survival import _carried_by_one, _surprising, doubt_warnings
 from rsr.calibration.checks.unknown import at_prior_where_unknown
 from rsr.calibration.search.refinement import Linearisation
+from rsr.calibration.uncertainty.earlier_sessions import doubted
 from rsr.calibration.uncertainty.identifiability import (
     IDENTIFIED_SHRINKAGE,
     PRIOR_INFLATION,
@@ -16,7 +18,6 @@ from rsr.calibration.uncertainty.identifiability import (
     Posterior,
     at_bound_warnings,
     correlation_warnings,
-    doubted,
     estimates,
     posterior,
     prior_only,
@@ -88,7 +89,7 @@ class Linear:
     def __init__(self, sensitivities: np.ndarray, misfits: np.ndarray, episode: np.ndarray) -> None:
         self.scenario = push_cube()
         self.windows = type("Episodes", (), {"episode": episode})
-        self.prior = type("Prior", (), {"std": push_cube().space.prior_std})
+        self.prior = start_prior(push_cube())
         self.slope = Linearisation(np.zeros(7), misfits, sensitivities)
 
     def misfits(self, points: np.ndarray) -> np.ndarray:
@@ -204,12 +205,14 @@ def test_seventeen_correlated_parameters_are_named_by_three_in_two_lines():
 
 def test_what_did_not_survive_a_check_is_weak():
     space = push_cube().space
-    judged = estimates(space, space.nominal, Posterior(np.eye(7) * 1e-4, np.full(7, 0.01), 20))
+    sharp = Posterior(np.eye(7) * 1e-4, np.full(7, 0.01), 20)
+    judged = estimates(space, space.nominal, sharp)
     assert judged["cube_mass"].verdict == "identified"
-    found = doubted(judged, {"cube_mass": "without episode 3 it leaves its interval", "control_delay": "no"})
+    why = {"cube_mass": "without episode 3 it leaves its interval"}
+    found = estimates(space, space.nominal, doubted(sharp, space, why))
     assert found["cube_mass"] == replace(judged["cube_mass"], verdict="weak")
     assert found["table_friction"] == judged["table_friction"]
-    assert doubt_warnings({"cube_mass": "without episode 3 it leaves its interval"}) == [
+    assert doubt_warnings(why) == [
         "cube_mass is weak though its interval is narrow: without episode 3 it leaves its interval."
     ]
 

@@ -20,16 +20,22 @@ def test_iteration_one_begins_with_the_scenarios_prior():
     np.testing.assert_allclose(start_calibration(scenario).vector(), scenario.space.nominal)
 
 
-def test_later_iterations_inflate_the_previous_posterior():
+def test_later_iterations_know_what_earlier_sessions_say():
     scenario, previous = push_cube(), quick_fit("cmaes")
     prior = next_prior(scenario, previous)
-    np.testing.assert_allclose(scenario.space.to_values(prior.mean), previous.vector())
-    before = np.sqrt(np.diag(previous.covariance))
-    assert (prior.std >= np.minimum(before, scenario.space.prior_std) * (1 - 1e-9)).all()
-    assert (prior.std <= scenario.space.prior_std).all()
-    assert (prior.std >= FLOOR * scenario.space.prior_std).all()
-    sharp = replace(previous, covariance=np.eye(7) * 1e-4)
-    np.testing.assert_allclose(next_prior(scenario, sharp).std, FORGETTING * 0.01 + FLOOR * scenario.space.prior_std)
+    np.testing.assert_array_equal(prior.std, scenario.space.prior_std)
+    assert prior.earlier is not None
+    np.testing.assert_allclose(scenario.space.to_values(prior.earlier.mean), previous.vector())
+    np.testing.assert_array_equal(prior.earlier.covariance, previous.covariance)
+    assert prior.earlier.data_std.tolist() == [previous.data_std[name] for name in scenario.space.names]
+    assert np.linalg.eigvalsh(previous.covariance - prior.earlier.shared).min() > -1e-9
+
+
+def test_a_method_that_does_not_say_what_data_tell_forgets():
+    scenario, sharp = push_cube(), replace(quick_fit("cmaes"), covariance=np.eye(7) * 1e-4, data_std={})
+    prior = next_prior(scenario, sharp)
+    np.testing.assert_allclose(prior.std, FORGETTING * 0.01 + FLOOR * scenario.space.prior_std)
+    assert prior.earlier is None
 
 
 def test_calibration_of_other_parameters():

@@ -19,7 +19,7 @@ from rsr.calibration.uncertainty.bootstrap import horizon_shift
 from rsr.calibration.uncertainty.identifiability import posterior
 from rsr.common.progress import ignore
 from rsr.scenarios import Scenario, load_scenario
-from rsr.sessions import Episode
+from rsr.sessions import Episode, Session
 from rsr.simulators import MujocoSimulator
 from tests.own_arm import write_own_arm
 
@@ -39,17 +39,19 @@ def simulator(scenario):
         yield simulator
 
 
-def recorded(scenario: Scenario, simulator: MujocoSimulator, bent: float = 0.0) -> list[Episode]:
+def recorded(
+    scenario: Scenario, simulator: MujocoSimulator, bent: float = 0.0, gain: float = TRUTH["gain"], seed: int = 0
+) -> Session:
     """Runs from rest; `bent` turns the commands that the robot really obeys, which no parameter expresses."""
-    rng = np.random.default_rng(0)
+    rng, truth = np.random.default_rng(seed), {**TRUTH, "gain": gain}
     times, speeds, phases = 0.05 * np.arange(ROWS)[:, None], *rng.uniform(1.0, 5.0, (2, RUNS, 1, 3))
     commands = 0.4 * (np.sin(speeds * times + phases) - np.sin(phases))
     before = np.repeat(commands[:, :1], scenario.history_steps, axis=1)
     obeyed = np.concatenate([before, commands + bent * np.square(commands)], axis=1)
-    states = simulator.rollout(np.zeros((RUNS, 6)), obeyed, scenario.space.vector(TRUTH))[:, :ROWS]
+    states = simulator.rollout(np.zeros((RUNS, 6)), obeyed, scenario.space.vector(truth))[:, :ROWS]
     angles = scenario.measure(states)["q"] + NOISE * rng.normal(size=(RUNS, ROWS, 3))
     runs = [{"q": q, "q_set": u} for q, u in zip(angles, commands, strict=True)]
-    return list(session_from_arrays(scenario, runs, "arm").episodes)
+    return session_from_arrays(scenario, runs, "arm")
 
 
 def searched(scenario: Scenario, simulator: MujocoSimulator, episodes: list[Episode]) -> tuple[Loss, np.ndarray]:
@@ -67,7 +69,7 @@ def lengths_of(scenario: Scenario, episodes: list[Episode]):
 
 
 def test_a_right_model_is_fitted_by_whole_runs_and_says_more(scenario, simulator):
-    episodes = recorded(scenario, simulator)
+    episodes = list(recorded(scenario, simulator).episodes)
     loss, point = searched(scenario, simulator, episodes)
     assert promising(loss, point, 0)
     found = longest_right(loss, point, *lengths_of(scenario, episodes), 0, ignore)
@@ -84,13 +86,13 @@ def test_a_right_model_is_fitted_by_whole_runs_and_says_more(scenario, simulator
 
 
 def test_a_wrong_model_keeps_short_windows(scenario, simulator):
-    episodes = recorded(scenario, simulator, bent=0.5)
+    episodes = list(recorded(scenario, simulator, bent=0.5).episodes)
     loss, point = searched(scenario, simulator, episodes)
     assert longest_right(loss, point, *lengths_of(scenario, episodes), 0, ignore) is None
 
 
 def test_windows_apart_do_not_overlap_and_begin_first(scenario, simulator):
-    windows = cut(scenario, recorded(scenario, simulator), 20, 4)
+    windows = cut(scenario, list(recorded(scenario, simulator).episodes), 20, 4)
     apart = windows.apart()
     for index in range(RUNS):
         rows = apart.first_row[apart.episode == index]

@@ -16,7 +16,7 @@ from rsr.simulators import MujocoSimulator
 
 NOT_OBSERVED = 0.8
 """Beyond this share of the prior's standard deviation a parameter counts as not observed."""
-USUAL_WINDOWS = 192
+USUAL_WINDOWS = 128
 """Windows that a fit with usual effort takes."""
 _WINDOWS = 24
 _MOST_EPISODES = 24

@@ -91,10 +91,11 @@ INITIAL_STATE_STEP = 0.5
 """Half of the distance of two initial states compared, in standard deviations: as wide as contact-induced roughness."""
 _WORST = 1e3
 """Scaled differences per standard deviation; beyond, a simulation became unstable."""
-MARGINALISATION_ROUNDS = 2
-"""How often the errors are eliminated, each time around the estimate so far."""
+MARGINALISATION_WINDOWS = 64
+"""In the first of two rounds: the errors are eliminated to first order around an estimate, and again around what that
+leads to."""
 RECOVERED_SHARE = 0.6
-"""Share of the estimate's bias that these rounds recover, measured on recordings of known simulators: around a wrong
+"""Share of the estimate's bias that the rounds recover, measured on recordings of known simulators: around a wrong
 estimate elimination to first order is incomplete."""
 
 
@@ -119,10 +120,12 @@ class InitialStateMarginal:
 def marginalise_initial_states(loss: Loss, point: np.ndarray, seed: int, advance: Advance) -> InitialStateMarginal:
     """Eliminate initial-state errors around an estimate [P], and refit: the distance measures the estimate's bias."""
     centre = point
-    for turn in range(MARGINALISATION_ROUNDS):
-        part = part_of(advance, turn / MARGINALISATION_ROUNDS, (turn + 1) / MARGINALISATION_ROUNDS)
-        marginal = with_initial_states(loss, centre)
-        centre, slope = refine(marginal, centre, derive_seed(seed, "freed", turn), part)
+    # What all but the last round finds is only where the next one linearises, so fewer windows do.
+    for turn, part_of_loss in enumerate((loss.thinned(MARGINALISATION_WINDOWS), loss)):
+        marginal = with_initial_states(part_of_loss, centre)
+        centre, slope = refine(
+            marginal, centre, derive_seed(seed, "freed", turn), part_of(advance, turn / 2, turn / 2 + 0.5)
+        )
     return InitialStateMarginal(marginal, slope, (centre - point) / RECOVERED_SHARE)
 
 

@@ -1,7 +1,8 @@
 """The end of a search, checked: a plain evolution strategy begins anew, and whichever ends lower is taken.
 
 A descent can end in a wrong local minimum and call itself converged. CMA-ES on few windows costs little and does not
-care about slopes; only where it ends about as low as the first search is its end worth a descent on all windows.
+care about slopes; only where it ends about as low as the first search is its end worth a descent on more windows. Both
+ends are compared on all.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from rsr.calibration.search.descent import Search, SearchResult
 from rsr.calibration.search.evolution import search_cmaes
 from rsr.common import Advance, ignore
 
-WINDOWS = 16
+WINDOWS, MORE_WINDOWS = 16, 64
+"""Of the second search, and of the descent from its end."""
 SHARE = 0.5
 """Of a search's budget: so many points on so few windows, which are cheap."""
 NEAR = 1.1
@@ -39,7 +41,7 @@ def checked_end(
     lowest, second = loss(np.stack([found.point, apart]))
     if second > NEAR * lowest:
         return found
-    ended = search(replace(loss, origin=apart), max(1, budget // 3), seed, ignore)
+    ended = search(replace(loss.thinned(MORE_WINDOWS), origin=apart), max(1, budget // 3), seed, ignore)
     point = _lower(loss, ended.point, apart)
     again = loss(point[None])[0]
     if again >= lowest:

@@ -39,12 +39,20 @@ class Posterior:
         data_std: [P], with the scenario's own prior instead of this fit's: how informative these data are alone.
         degrees: of freedom of the covariance, episodes less one.
         has_shared_error: [P], whether it contains model error that all episodes share; nowhere by default.
+        shared: [P, P], the part of the covariance that is systematic: more sessions do not average it out.
     """
 
     covariance: np.ndarray
     data_std: np.ndarray
     degrees: int
     has_shared_error: np.ndarray | None = None
+    shared: np.ndarray | None = None
+
+    def scaled(self, factor: np.ndarray) -> Posterior:
+        """Multiply its standard deviations by factors [P]; correlations stay as they are."""
+        both = np.outer(factor, factor)
+        shared = None if self.shared is None else self.shared * both
+        return replace(self, covariance=self.covariance * both, shared=shared)
 
 
 def posterior(loss: Loss, point: np.ndarray, slope: Linearisation, systematic: np.ndarray) -> Posterior:
@@ -68,6 +76,7 @@ def posterior(loss: Loss, point: np.ndarray, slope: Linearisation, systematic: n
         covariance=own * np.outer(units, units),
         data_std=np.sqrt(np.diag(wide)) * units,
         degrees=max(1, len(sums) - 1),
+        shared=systematic * np.outer(units, units),
     )
     return within_prior(whole, point, units)
 
@@ -81,7 +90,7 @@ def within_prior(found: Posterior, point: np.ndarray, units: np.ndarray) -> Post
         units: [P], standard deviations of the prior.
     """
     capped = np.minimum(1.0, units * np.sqrt((1.0 + np.square(point)) / np.diag(found.covariance)))
-    return replace(found, covariance=found.covariance * np.outer(capped, capped))
+    return found.scaled(capped)
 
 
 def by_episode(loss: Loss, point: np.ndarray, slope: Linearisation) -> tuple[np.ndarray, np.ndarray]:
@@ -147,14 +156,6 @@ def verdict(parameter: Parameter, value: float, data_std: float) -> Verdict:
     return "identified" if left <= IDENTIFIED_SHRINKAGE and data_std <= IDENTIFIED_STD else "weak"
 
 
-def doubted(judged: Mapping[str, Estimate], doubts: Mapping[str, str]) -> dict[str, Estimate]:
-    """Call *weak* what is narrow enough to be *identified* but did not survive a check."""
-    return {
-        name: replace(each, verdict="weak") if name in doubts and each.verdict == "identified" else each
-        for name, each in judged.items()
-    }
-
-
 def at_bound_warnings(judged: Mapping[str, Estimate]) -> list[str]:
     """Warn of parameters that ended at a bound, with the remedy."""
     return [
@@ -167,11 +168,8 @@ def at_bound_warnings(judged: Mapping[str, Estimate]) -> list[str]:
 
 def widened(found: Posterior, spread: np.ndarray) -> Posterior:
     """Widen a posterior to standard deviations of at least `spread` [P], in unconstrained coordinates."""
-    # Rows and columns are scaled alike, so correlations stay as they are.
     factor = np.maximum(1.0, spread / np.sqrt(np.diag(found.covariance)))
-    return replace(
-        found, covariance=found.covariance * np.outer(factor, factor), data_std=np.maximum(found.data_std, spread)
-    )
+    return replace(found.scaled(factor), data_std=np.maximum(found.data_std, spread))
 
 
 # Correlated parameters: which combination the recordings do not determine, and what to record instead.

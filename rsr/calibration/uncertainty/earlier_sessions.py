@@ -1,0 +1,118 @@
+"""Sessions of one robot together: each is fitted by itself, compared with the earlier ones, and then added to these.
+
+A fit that began with what earlier sessions say would not notice a change: it would take it for the model's error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+import numpy as np
+
+from rsr.calibration import Prior
+from rsr.calibration.interface import Knowledge
+from rsr.calibration.uncertainty.identifiability import Posterior
+from rsr.scenarios import ParameterSpace
+
+CHANGED = 2.5
+"""Standard deviations between a session's estimate and the earlier ones', beyond which a parameter has changed."""
+
+
+def changes(
+    space: ParameterSpace, earlier: Knowledge, prior: Prior, mean: np.ndarray, found: Posterior
+) -> dict[str, str]:
+    """Name parameters whose estimate by one session [P] contradicts the earlier ones: parameter -> how.
+
+    Args:
+        mean: of the posterior `found`, in unconstrained coordinates.
+    """
+    units = np.outer(prior.std, prior.std)
+    first, second = ((each - prior.mean) / prior.std for each in (earlier.mean, mean))
+    # An estimate that data hardly tell lies near the prior's mean, wherever the truth is.
+    _, _, share = _told(found.covariance / units)
+    spread = found.covariance / units + share @ (earlier.covariance / units) @ share.T
+    apart = np.abs(second - share @ first) / np.sqrt(np.diag(spread))
+    before, now = (space.mapping(space.to_values(each)) for each in (earlier.mean, mean))
+    return {
+        name: f"{before[name]:.4g} {space[name].unit} before, {now[name]:.4g} now, {apart[index]:.1f} standard "
+        "deviations apart"
+        for index, name in enumerate(space.names)
+        if apart[index] > CHANGED
+    }
+
+
+def without(earlier: Knowledge, prior: Prior, space: ParameterSpace, changed: Collection[str]) -> Knowledge:
+    """Forget what earlier sessions say of parameters that have changed, by as much as the prior lets them vary."""
+    gone = np.isin(space.names, list(changed))
+    free = np.diag(np.where(gone, np.square(prior.std), 0.0))
+    data_std = np.where(gone, np.inf, earlier.data_std)
+    return replace(earlier, covariance=earlier.covariance + free, data_std=data_std)
+
+
+def joined(earlier: Knowledge, prior: Prior, mean: np.ndarray, found: Posterior) -> tuple[np.ndarray, Posterior]:
+    """Add one session's estimate [P] to what earlier sessions say; returns the mean of both, and its posterior.
+
+    Both contain the prior, which counts once. Scatter of the sessions is independent, so it averages out; the model's
+    shared error is the same in all of them, so it does not.
+    """
+    units = np.outer(prior.std, prior.std)
+    first, second = ((each - prior.mean) / prior.std for each in (earlier.mean, mean))
+    known, added = earlier.covariance / units, found.covariance / units
+    of_data, of_estimate, _ = _told(added)
+    left = np.linalg.inv(np.linalg.inv(known) + of_data)
+    weights = left @ np.linalg.inv(known), left @ of_estimate
+    both = prior.mean + prior.std * (weights[0] @ first + weights[1] @ second)
+    shared = [weight @ (each / units) @ weight.T for weight, each in zip(weights, _shared(earlier, found), strict=True)]
+    scatter = [weight @ each @ weight.T for weight, each in zip(weights, (known, added), strict=True)]
+    alike = _of_sum(*shared) * units
+    covariance = (sum(scatter) - sum(shared)) * units + alike
+    data_std = np.minimum(found.data_std, earlier.data_std)
+    return both, replace(found, covariance=covariance, shared=alike, data_std=data_std)
+
+
+def _told(covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Part a covariance [P, P] in units of the prior: into what its data say, and what the prior does.
+
+    Returns:
+        Precision of the data alone; the same times what makes an estimate theirs alone; how much of a distance from the
+        prior's mean to the truth an estimate shows.
+    """
+    # The prior's own precision is one. Inflation may leave less of the posterior's than that: then data say nothing.
+    precision, axes = np.linalg.eigh(np.linalg.inv(covariance))
+    told = precision > 1.0
+    parts = (
+        np.where(told, precision - 1.0, 0.0),
+        np.where(told, precision, 0.0),
+        np.where(told, 1.0 - 1.0 / precision, 0.0),
+    )
+    of_data, of_estimate, share = ((axes * each) @ axes.T for each in parts)
+    return of_data, of_estimate, share
+
+
+def _shared(earlier: Knowledge, found: Posterior) -> tuple[np.ndarray, np.ndarray]:
+    none = np.zeros_like(earlier.covariance)
+    return earlier.shared, none if found.shared is None else found.shared
+
+
+def _of_sum(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Bound the covariance [P, P] of the sum of two errors that may be fully correlated."""
+    # (a + b)(a + b)' <= (1 + t) a a' + (1 + 1 / t) b b' for every t > 0; least in the trace for t = |b| / |a|.
+    sizes = [np.sqrt(max(float(np.trace(each)), 1e-300)) for each in (first, second)]
+    ratio = sizes[1] / sizes[0]
+    return (1.0 + ratio) * first + (1.0 + 1.0 / ratio) * second
+
+
+def doubted(found: Posterior, space: ParameterSpace, doubts: Collection[str]) -> Posterior:
+    """Let what did not survive a check of this session count as *weak* in it."""
+    doubtful = np.isin(space.names, list(doubts))
+    return replace(found, data_std=np.where(doubtful, np.maximum(found.data_std, space.prior_std), found.data_std))
+
+
+def change_warnings(found: dict[str, str]) -> list[str]:
+    """Say what has changed since earlier sessions, and what follows."""
+    return [
+        f"{name} has changed since earlier sessions ({how}): these no longer count for it. If nothing was changed on "
+        "the robot or around it, look for wear, a shifted sensor or a new load."
+        for name, how in found.items()
+    ]

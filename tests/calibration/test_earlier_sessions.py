@@ -1,0 +1,111 @@
+"""What sessions of one robot tell together, and what has changed since the earlier ones."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rsr.calibration import Effort, calibrator, next_prior, start_prior
+from rsr.calibration.interface import Knowledge
+from rsr.calibration.uncertainty.earlier_sessions import CHANGED, change_warnings, changes, joined, without
+from rsr.calibration.uncertainty.identifiability import Posterior
+from rsr.common.progress import ignore
+from rsr.config import TuneConfig
+from rsr.scenarios import load_scenario
+from rsr.simulators import MujocoSimulator
+from tests.calibration.test_right_model import TRUTH, recorded
+from tests.own_arm import write_own_arm
+from tests.push_samples import push_cube
+
+SPACE = push_cube().space
+PRIOR = start_prior(push_cube())
+UNITS = PRIOR.std
+
+
+def session(std: float, shared: float = 0.0) -> Posterior:
+    """A session that tells all parameters equally well, in units of the prior; its scatter and its model error."""
+    told = np.diag(np.square(std * UNITS))
+    return Posterior(
+        told + np.diag(np.square(shared * UNITS)), std * UNITS, 20, shared=np.diag(np.square(shared * UNITS))
+    )
+
+
+def earlier(std: float, mean: float, shared: float = 0.0) -> Knowledge:
+    one = session(std, shared)
+    assert one.shared is not None
+    return Knowledge(PRIOR.mean + mean * UNITS, one.covariance, one.shared, one.data_std)
+
+
+def std_of(found: Posterior) -> np.ndarray:
+    return np.sqrt(np.diag(found.covariance)) / UNITS
+
+
+def test_two_equal_sessions_are_averaged_and_know_more():
+    mean, both = joined(earlier(0.1, 1.0), PRIOR, PRIOR.mean + 1.1 * UNITS, session(0.1))
+    np.testing.assert_allclose((mean - PRIOR.mean) / UNITS, 1.05, atol=0.01)
+    np.testing.assert_allclose(std_of(both), 0.1 / np.sqrt(2.0), rtol=0.01)
+
+
+def test_shared_model_error_does_not_average_out():
+    _, both = joined(earlier(0.1, 1.0, 0.3), PRIOR, PRIOR.mean + 1.0 * UNITS, session(0.1, 0.3))
+    assert both.shared is not None
+    np.testing.assert_allclose(np.sqrt(np.diag(both.shared)) / UNITS, 0.3, rtol=0.06)
+    assert (std_of(both) > 0.3 * 0.94).all()
+
+
+def test_a_session_that_tells_nothing_changes_nothing():
+    known = earlier(0.1, 1.5)
+    mean, both = joined(known, PRIOR, PRIOR.mean, session(1.0))
+    np.testing.assert_allclose(mean, known.mean)
+    np.testing.assert_allclose(std_of(both), 0.1)
+    np.testing.assert_allclose(both.data_std, 0.1 * UNITS)
+    # Its estimate is the prior's mean whatever the truth is, so it contradicts nothing.
+    assert changes(SPACE, earlier(0.01, 4.0), PRIOR, PRIOR.mean, session(1.0)) == {}
+
+
+def test_the_order_of_sessions_does_not_matter():
+    first, second = (1.0, 0.1), (1.3, 0.3)
+    one, there = joined(earlier(first[1], first[0]), PRIOR, PRIOR.mean + second[0] * UNITS, session(second[1]))
+    other, back = joined(earlier(second[1], second[0]), PRIOR, PRIOR.mean + first[0] * UNITS, session(first[1]))
+    # But for the prior, which counts once, and whose mean the first of both leans to.
+    np.testing.assert_allclose(one, other, atol=0.05)
+    np.testing.assert_allclose(there.covariance, back.covariance, rtol=0.1, atol=1e-12)
+
+
+def test_a_parameter_that_changed_is_named_and_forgotten():
+    known, far = earlier(0.1, 0.0), np.zeros(7)
+    far[1] = (CHANGED + 0.1) * np.hypot(0.1, 0.1)
+    mean = PRIOR.mean + far * UNITS
+    changed = changes(SPACE, known, PRIOR, mean, session(0.1))
+    now = 0.5 * np.exp(far[1] * UNITS[1])
+    assert changed == {"finger_friction": f"0.5 1 before, {now:.4g} now, 2.6 standard deviations apart"}
+    assert change_warnings(changed)[0].startswith("finger_friction has changed since earlier sessions (0.5 1 before, ")
+    assert changes(SPACE, known, PRIOR, PRIOR.mean + 0.9 * far * UNITS, session(0.1)) == {}
+    both, found = joined(without(known, PRIOR, SPACE, changed), PRIOR, mean, session(0.1))
+    np.testing.assert_allclose((both - PRIOR.mean) / UNITS, far, atol=0.02)
+    np.testing.assert_allclose(std_of(found)[1], 0.1, rtol=0.02)
+    np.testing.assert_allclose(std_of(found)[0], 0.1 / np.sqrt(2.0), rtol=0.02)
+
+
+@pytest.fixture(scope="module")
+def arm(tmp_path_factory):
+    return load_scenario(str(write_own_arm(tmp_path_factory.mktemp("own"))))
+
+
+def test_three_sessions_of_a_simulated_arm_and_a_change_before_the_third(arm):
+    scenario = replace(arm, other_channels=tuple(each for each in arm.other_channels if each.name == arm.command))
+    fitting = calibrator(TuneConfig(method="cmaes", fit_episodes=4), Effort(budget=120, max_windows=32))
+    prior, fits = start_prior(scenario), []
+    with MujocoSimulator(scenario, threads=1) as simulator:
+        for number, gain in enumerate((1.0, 1.0, 1.3)):
+            recording = recorded(scenario, simulator, gain=gain * TRUTH["gain"], seed=number)
+            fits.append(fitting.fit(scenario, (recording,), prior, number, ignore))
+            prior = next_prior(scenario, fits[-1])
+    widths = [np.sqrt(np.diag(each.covariance)) for each in fits]
+    assert (widths[1] <= widths[0] * 1.2).all()
+    assert [fits[1].estimates[name].verdict for name in TRUTH] == ["identified"] * len(TRUTH)
+    assert not any("has changed" in each for each in fits[1].warnings)
+    (warning,) = [each for each in fits[2].warnings if "has changed" in each]
+    assert warning.startswith("gain has changed since earlier sessions (0.8")
+    gain = fits[2].estimates["gain"]
+    assert gain.lower <= 1.3 * TRUTH["gain"] <= gain.upper
