@@ -40,9 +40,9 @@ sessions: sessions of a push_cube stand-in, from five seeds; unchanged but for t
 
     width_ratio_after_3_sessions                    mean standard deviation after three sessions over that after one
     sessions_lost_identified                        parameters that were *identified* and no longer are, a session later
-    sessions_changes_noticed                        share of stand-ins in whose fourth session table friction, 1.4 times as
-                                                    high as before, is named as changed
-    sessions_false_alarms                           parameters that are named in four sessions where nothing changed, in all
+    sessions_changes_noticed                        share of fourth sessions, recorded with 1.4 times the friction,
+                                                    in which that is named as changed
+    sessions_false_alarms                           parameters that are named in sessions where nothing changed, in all
 
 misspecified: fits to 30 stand-ins, whose physics no parameter expresses; their truth is what they hide.
 

@@ -78,7 +78,7 @@ def test_a_parameter_that_changed_is_named_and_forgotten():
     mean = PRIOR.mean + far * UNITS
     changed = changes(SPACE, known, PRIOR, mean, session(0.1))
     now = 0.5 * np.exp(far[1] * UNITS[1])
-    assert changed == {"finger_friction": f"0.5 1 before, {now:.4g} now, 2.6 standard deviations apart"}
+    assert changed == {"finger_friction": f"0.5 1 before, {now:.4g} now, 4.1 standard deviations apart"}
     assert change_warnings(changed)[0].startswith("finger_friction has changed since earlier sessions (0.5 1 before, ")
     assert changes(SPACE, known, PRIOR, PRIOR.mean + 0.9 * far * UNITS, session(0.1)) == {}
     both, found = joined(without(known, PRIOR, SPACE, changed), PRIOR, mean, session(0.1))

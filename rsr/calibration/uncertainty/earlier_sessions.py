@@ -15,8 +15,9 @@ from rsr.calibration.interface import Knowledge
 from rsr.calibration.uncertainty.identifiability import Posterior
 from rsr.scenarios import ParameterSpace
 
-CHANGED = 2.5
-"""Standard deviations between a session's estimate and the earlier ones', beyond which a parameter has changed."""
+CHANGED = 4.0
+"""Standard deviations between a session's estimate and the earlier ones', beyond which a parameter has changed. Where
+the model is wrong, other motions alone move an estimate by up to three."""
 
 
 def changes(
