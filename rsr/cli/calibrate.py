@@ -84,14 +84,14 @@ def calibrate(
     controls = rsr.pipelines.FitControls(rsr.calibration.Division(judging, hold_out, stratify), budget)
     if method == "all":
         return _compare_methods(loaded, recorded, settings, controls, out)
-    before = rsr.simulators.heard()
+    before = rsr.simulators.warning_counts()
     with progress.bar("calibrate") as advance:
         prior = rsr.calibration.start_prior(loaded)
         found = rsr.pipelines.tune_into(
             out, loaded, recorded, prior, settings, settings.seed, advance, base, controls=controls
         )
     _show_calibration(found)
-    if unstable := rsr.simulators.told(before):
+    if unstable := rsr.simulators.warnings_since(before):
         hint(f"MuJoCo called simulations unstable, mostly of parameters that were tried and left: {unstable}")
     say(str(out))
     return 0

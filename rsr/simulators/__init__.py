@@ -1,8 +1,8 @@
 """Simulators behind one contract: states and commands in, states out, batched. May import sessions and scenarios."""
 
 from rsr.common.facade import lazy
-from rsr.simulators.unstable import listen
+from rsr.simulators.unstable import count_warnings
 
-listen()  # before anything is simulated
+count_warnings()  # before anything is simulated
 
 __getattr__, __dir__, __all__ = lazy(__name__, __file__)

@@ -23,4 +23,8 @@ from rsr.simulators.strikes import (
     at_rest as at_rest,
     set_parameters as set_parameters,
 )
-from rsr.simulators.unstable import heard as heard, listen as listen, told as told
+from rsr.simulators.unstable import (
+    count_warnings as count_warnings,
+    warning_counts as warning_counts,
+    warnings_since as warnings_since,
+)

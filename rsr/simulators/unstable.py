@@ -9,29 +9,29 @@ from collections import Counter
 
 import mujoco
 
-_heard: Counter[str] = Counter()
+_counts: Counter[str] = Counter()
 
 
-def listen() -> None:
+def count_warnings() -> None:
     """Count MuJoCo's warnings in this process instead of writing them; a handler that is there already stays."""
     if mujoco.get_mju_user_warning() is None:
         mujoco.set_mju_user_warning(_count)
 
 
-def heard() -> Counter[str]:
+def warning_counts() -> Counter[str]:
     """Count of each warning so far, without the place and time that differ: "Nan, Inf or huge value in QACC" -> 12."""
-    return Counter(_heard)
+    return Counter(_counts)
 
 
-def told(since: Counter[str]) -> str:
+def warnings_since(since: Counter[str]) -> str:
     """Say what MuJoCo has warned of since an earlier count; "" if nothing.
 
     Example:
-        >>> told(heard())
+        >>> warnings_since(warning_counts())
         ''
     """
-    return ", ".join(f"{text} ({count} times)" for text, count in (heard() - since).items())
+    return ", ".join(f"{text} ({count} times)" for text, count in (warning_counts() - since).items())
 
 
 def _count(text: str) -> None:
-    _heard[text.partition(" at ")[0].partition(". ")[0]] += 1
+    _counts[text.partition(" at ")[0].partition(". ")[0]] += 1

@@ -12,7 +12,7 @@ import pytest
 
 from rsr.calibration import Effort, Prior, calibrator, start_prior
 from rsr.calibration.problem.loss import Loss
-from rsr.calibration.problem.sensitivity import choose_jacobian, jacobian
+from rsr.calibration.problem.sensitivity import _bounded, choose_jacobian, jacobian
 from rsr.calibration.problem.windows import choose, cut
 from rsr.calibration.search.adam import search_adam
 from rsr.calibration.search.descent import Descent, descend
@@ -174,3 +174,14 @@ def test_known_parameters_come_back():
         assert each.lower <= TRUTH[name] <= each.upper, name
     assert {"table_friction", "control_delay"} <= set(identified)
     assert found.evidence.gap_after < 0.5 * found.evidence.gap_before
+
+
+def test_a_window_whose_derivatives_explode_says_nothing():
+    slopes = np.random.default_rng(0).normal(size=(64, 10, 3))
+    slopes[5] *= 1e4
+    slopes[7, :, 2] *= 1e4  # a parameter of which few windows tell: large derivatives by it alone are no explosion
+    kept = _bounded(slopes).reshape(64, 10)
+    np.testing.assert_array_equal(np.flatnonzero(kept[:, 0] == 0.0), [5])
+    np.testing.assert_array_equal(kept, np.repeat(kept[:, :1], 10, axis=1))
+    assert _bounded(np.zeros((4, 10, 3))).all(), "nothing depends on anything"
+    assert _bounded(np.zeros((0, 10, 3))).size == 0

@@ -20,7 +20,7 @@ from rsr.sessions import Session, read_session
 from rsr.sessions.checks.inspection import inspect_session
 from rsr.sessions.ingest.session import ingest
 from rsr.simulators import MujocoSimulator
-from rsr.simulators.unstable import heard, told
+from rsr.simulators.unstable import warning_counts, warnings_since
 
 
 def cut_to_a_turn(session: Session) -> Session:
@@ -95,10 +95,10 @@ def test_mujoco_writes_no_log_and_its_warnings_are_counted(tmp_path: Path, monke
     monkeypatch.chdir(tmp_path)
     start = np.zeros((4, elbow().state_size))
     start[:, 3], start[:, 14] = 1.0, np.nan
-    before = heard()
+    before = warning_counts()
     with MujocoSimulator(elbow()) as simulator:
         simulator.rollout(start, np.zeros((4, 5, 0)), elbow().space.nominal)
-    assert told(before).startswith("Nan, Inf or huge value in Q")
+    assert warnings_since(before).startswith("Nan, Inf or huge value in Q")
     assert not list(tmp_path.iterdir())
     assert capfd.readouterr().err == ""
 

@@ -128,9 +128,9 @@ def _bounded(slopes: np.ndarray) -> np.ndarray:
     """
     sizes = np.sqrt(np.square(slopes).sum(axis=1))
     usual = np.quantile(sizes, _USUAL, axis=0) if len(sizes) else np.zeros(sizes.shape[1])
-    # Where only a few windows tell a parameter, their derivatives by it alone are large; explosion is of all.
-    told = usual > 0.0
-    exploded = np.median(sizes[:, told] / usual[told], axis=1) > EXPLODED if told.any() else np.zeros(len(sizes), bool)
+    # Where only a few windows depend on a parameter, their derivatives by it alone are large; explosion is of all.
+    seen = usual > 0.0
+    exploded = np.median(sizes[:, seen] / usual[seen], axis=1) > EXPLODED if seen.any() else np.zeros(len(sizes), bool)
     return np.repeat(np.where(exploded, 0.0, 1.0), slopes.shape[1])
 
 

@@ -31,7 +31,7 @@ def changes(
     units = np.outer(prior.std, prior.std)
     first, second = ((each - prior.mean) / prior.std for each in (earlier.mean, mean))
     # An estimate that data hardly tell lies near the prior's mean, wherever the truth is.
-    _, _, share = _told(found.covariance / units)
+    _, _, share = _of_data(found.covariance / units)
     spread = found.covariance / units + share @ (earlier.covariance / units) @ share.T
     apart = np.abs(second - share @ first) / np.sqrt(np.diag(spread))
     before, now = (space.mapping(space.to_values(each)) for each in (earlier.mean, mean))
@@ -60,7 +60,7 @@ def joined(earlier: Knowledge, prior: Prior, mean: np.ndarray, found: Posterior)
     units = np.outer(prior.std, prior.std)
     first, second = ((each - prior.mean) / prior.std for each in (earlier.mean, mean))
     known, added = earlier.covariance / units, found.covariance / units
-    of_data, of_estimate, _ = _told(added)
+    of_data, of_estimate, _ = _of_data(added)
     left = np.linalg.inv(np.linalg.inv(known) + of_data)
     weights = left @ np.linalg.inv(known), left @ of_estimate
     both = prior.mean + prior.std * (weights[0] @ first + weights[1] @ second)
@@ -72,7 +72,7 @@ def joined(earlier: Knowledge, prior: Prior, mean: np.ndarray, found: Posterior)
     return both, replace(found, covariance=covariance, shared=alike, data_std=data_std)
 
 
-def _told(covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _of_data(covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Part a covariance [P, P] in units of the prior: into what its data say, and what the prior does.
 
     Returns:
@@ -81,11 +81,11 @@ def _told(covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
     # The prior's own precision is one. Inflation may leave less of the posterior's than that: then data say nothing.
     precision, axes = np.linalg.eigh(np.linalg.inv(covariance))
-    told = precision > 1.0
+    informative = precision > 1.0
     parts = (
-        np.where(told, precision - 1.0, 0.0),
-        np.where(told, precision, 0.0),
-        np.where(told, 1.0 - 1.0 / precision, 0.0),
+        np.where(informative, precision - 1.0, 0.0),
+        np.where(informative, precision, 0.0),
+        np.where(informative, 1.0 - 1.0 / precision, 0.0),
     )
     of_data, of_estimate, share = ((axes * each) @ axes.T for each in parts)
     return of_data, of_estimate, share
