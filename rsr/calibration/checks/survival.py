@@ -52,8 +52,10 @@ def doubts(
         if abs(horizon.get(name, 0.0)) > UNSTABLE
     }
     found |= _carried_by_one(loss, point, slope, posterior)
-    shares = dict(zip(space.names, std_share(loss.scenario, episodes), strict=True))
-    found |= {name: "around nominal these motions say nothing of it" for name in shares if shares[name] > NOT_OBSERVED}
+    if loss.tangents is None:  # whole runs, fitted where the model is right, tell more than the usual windows
+        shares = dict(zip(space.names, std_share(loss.scenario, episodes), strict=True))
+        unseen = "around nominal these motions say nothing of it"
+        found |= {name: unseen for name in shares if shares[name] > NOT_OBSERVED}
     found |= _surprising(loss, point, posterior)
     return {
         name: found[name] for name, is_narrow in zip(space.names, narrow, strict=True) if is_narrow and name in found

@@ -49,7 +49,8 @@ class ModelError:
         left, inside, channels, scaled = loss.differences(point), loss.windows.inside, {}, []
         for observed in loss.scenario.observed:
             noise, errors = observed.noise, left[observed.channel.name]
-            grown = _growing(np.maximum(_mean_square(errors, inside) - noise**2, 0.0), inside.sum(axis=0))
+            # Negative by luck where the model is right: regressed first, or what is above by luck alone would count.
+            grown = np.maximum(_growing(_mean_square(errors, inside) - noise**2, inside.sum(axis=0)), 0.0)
             channels[observed.channel.name] = np.sqrt(grown)
             scaled.append(errors / np.sqrt(noise**2 + grown)[:, None])
         return cls(channels, _rows_as_one(np.concatenate(scaled, axis=-1), inside) * loss.windows.overlap)
