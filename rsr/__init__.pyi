@@ -21,7 +21,7 @@ from rsr.calibration.model_export import SavedModel as SavedModel
 from rsr.common.errors import RsrError as RsrError
 from rsr.policies import Policy as Policy
 from rsr.scenarios import Scenario as Scenario, built_in_scenarios as built_in_scenarios, load_scenario as load_scenario
-from rsr.scenarios.declared_channels import (
+from rsr.scenarios.channels.declared_channels import (
     actuators as actuators,
     free_joint_position as free_joint_position,
     free_joint_quaternion as free_joint_quaternion,
@@ -29,7 +29,9 @@ from rsr.scenarios.declared_channels import (
     joints as joints,
     sensor as sensor,
 )
-from rsr.scenarios.declared_parameters import (
+from rsr.scenarios.effects.effect_laws import JointForces as JointForces
+from rsr.scenarios.motion.kinematics import forward_kinematics as forward_kinematics
+from rsr.scenarios.parameters.declared_parameters import (
     absolute as absolute,
     delay as delay,
     scale as scale,
@@ -37,9 +39,7 @@ from rsr.scenarios.declared_parameters import (
     sensor_delay as sensor_delay,
     sensor_gain as sensor_gain,
 )
-from rsr.scenarios.effect_laws import JointForces as JointForces
-from rsr.scenarios.kinematics import forward_kinematics as forward_kinematics
-from rsr.scenarios.task import (
+from rsr.scenarios.tasks.task import (
     AbsoluteAction as AbsoluteAction,
     DisplacementAction as DisplacementAction,
     ObservationTerm as ObservationTerm,

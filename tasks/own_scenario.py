@@ -14,7 +14,7 @@ from rsr.workspace import SCENARIO_DIR, Workspace
 
 _LARGEST_MB = 500
 MENAGERIE = "menagerie:"
-"""What a robot of MuJoCo Menagerie is named with; `rsr.scenarios.menagerie` finds it."""
+"""What a robot of MuJoCo Menagerie is named with; `rsr.scenarios.models.menagerie` finds it."""
 
 
 def is_path(scenario: str) -> bool:

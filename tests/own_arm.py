@@ -70,7 +70,7 @@ TASK = """
 import numpy as np
 
 from rsr.scenarios import ObservationTerm, ProgressFigure, Starts, Task
-from rsr.scenarios.task import DisplacementAction
+from rsr.scenarios.tasks.task import DisplacementAction
 
 
 def off(joint):

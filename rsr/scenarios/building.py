@@ -10,10 +10,10 @@ from typing import Any
 import mujoco
 
 from rsr.common import ScenarioError
-from rsr.scenarios.declared_channels import Commanded, Measured
-from rsr.scenarios.declared_parameters import TunedParameter
+from rsr.scenarios.channels.declared_channels import Commanded, Measured
 from rsr.scenarios.loading import build
-from rsr.scenarios.mjcf import compiled
+from rsr.scenarios.models.mjcf import compiled
+from rsr.scenarios.parameters.declared_parameters import TunedParameter
 from rsr.scenarios.scenario import Scenario
 
 _WHERE = "Scenario.from_mjcf"

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import mujoco
 
 from rsr.common import ScenarioError
-from rsr.scenarios.bindings import element_id
+from rsr.scenarios.parameters.bindings import element_id
 from rsr.scenarios.yaml_keys import check_fields
 
 _ROUND = {int(kind) for kind in (mujoco.mjtGeom.mjGEOM_SPHERE, mujoco.mjtGeom.mjGEOM_CYLINDER)}

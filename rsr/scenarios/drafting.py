@@ -8,8 +8,7 @@ import mujoco
 import yaml
 
 from rsr.common import ScenarioError
-from rsr.scenarios.bindings import free_joint_name
-from rsr.scenarios.declared_channels import (
+from rsr.scenarios.channels.declared_channels import (
     Measured,
     actuators,
     free_joint_position,
@@ -17,9 +16,10 @@ from rsr.scenarios.declared_channels import (
     is_servo,
     joints,
 )
-from rsr.scenarios.declared_parameters import TunedParameter, delay, scale
-from rsr.scenarios.menagerie import PREFIX, menagerie_file
-from rsr.scenarios.mjcf import compiled
+from rsr.scenarios.models.menagerie import PREFIX, menagerie_file
+from rsr.scenarios.models.mjcf import compiled
+from rsr.scenarios.parameters.bindings import free_joint_name
+from rsr.scenarios.parameters.declared_parameters import TunedParameter, delay, scale
 from rsr.scenarios.saving import document_of
 from rsr.scenarios.scenario import Scenario
 

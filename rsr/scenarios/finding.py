@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from rsr.common import ConfigError, inside, read_yaml
-from rsr.scenarios.guarded_mjcf import files_of
-from rsr.scenarios.menagerie import PREFIX
-from rsr.scenarios.model_source import is_python
+from rsr.scenarios.models.guarded_mjcf import files_of
+from rsr.scenarios.models.menagerie import PREFIX
+from rsr.scenarios.models.model_source import is_python
 
 TASK_FILE = "task.py"
 _BUILT_IN = Path(__file__).resolve().parent / "built_in"

@@ -12,23 +12,23 @@ from typing import Any, Literal
 import mujoco
 
 from rsr.common import ScenarioError, inside, read_yaml
-from rsr.scenarios.activations import check_activations, settling_steps
-from rsr.scenarios.bindings import Binding, bind, in_order
+from rsr.scenarios.channels.observed import columns_error, parse_channels
+from rsr.scenarios.channels.sensor_errors import parse_delays, parse_scales
 from rsr.scenarios.collision import parse_collision
-from rsr.scenarios.commands import StatedLimits, parse_limits
-from rsr.scenarios.effect_reading import parse_effects
-from rsr.scenarios.effects import Effects
+from rsr.scenarios.effects.applied import Effects
+from rsr.scenarios.effects.effect_reading import parse_effects
 from rsr.scenarios.finding import TASK_FILE, file_of, is_built_in, scenario_file, scenario_files, stated_task_file
-from rsr.scenarios.guarded_mjcf import is_finite
 from rsr.scenarios.metrics import default_evaluation, parse_evaluation
-from rsr.scenarios.model_source import read_model
-from rsr.scenarios.observed import columns_error, parse_channels
-from rsr.scenarios.parameters import Parameter, ParameterSpace
+from rsr.scenarios.models.activations import check_activations, settling_steps
+from rsr.scenarios.models.guarded_mjcf import is_finite
+from rsr.scenarios.models.model_source import read_model
+from rsr.scenarios.motion.commands import StatedLimits, parse_limits
+from rsr.scenarios.parameters.bindings import Binding, bind, in_order
+from rsr.scenarios.parameters.space import Parameter, ParameterSpace
 from rsr.scenarios.per_episode import EpisodeValue, check_written_once, multiplier, parse_per_episode
 from rsr.scenarios.scenario import EPISODE_S, Scenario
-from rsr.scenarios.sensor_errors import parse_delays, parse_scales
-from rsr.scenarios.stated_task import channels_of_task
 from rsr.scenarios.structure import parse_structure
+from rsr.scenarios.tasks.stated_task import channels_of_task
 from rsr.scenarios.yaml_keys import check_fields
 from rsr.sessions import Channel
 

@@ -11,15 +11,15 @@ import mujoco
 import yaml
 
 from rsr.common import read_yaml, write_bytes, write_text
-from rsr.scenarios.bindings import Binding, element_name, free_joint_name
+from rsr.scenarios.channels.observed import Observed, RecordedVelocity
+from rsr.scenarios.channels.sensor_errors import SCALES, SensorScale
 from rsr.scenarios.collision import CollisionPair, SceneCollision
-from rsr.scenarios.mjcf import write_mjcf
-from rsr.scenarios.observed import Observed, RecordedVelocity
-from rsr.scenarios.parameters import Parameter
+from rsr.scenarios.models.mjcf import write_mjcf
+from rsr.scenarios.parameters.bindings import Binding, element_name, free_joint_name
+from rsr.scenarios.parameters.space import Parameter
 from rsr.scenarios.per_episode import EpisodeValue
 from rsr.scenarios.python_beside import python_files
 from rsr.scenarios.scenario import Scenario
-from rsr.scenarios.sensor_errors import SCALES, SensorScale
 from rsr.sessions import Channel
 
 _FREE = mujoco.mjtJoint.mjJNT_FREE

@@ -13,23 +13,23 @@ import mujoco
 import numpy as np
 
 from rsr.common import chosen
-from rsr.scenarios.bindings import Binding, refresh_constants
+from rsr.scenarios.channels.observed import Observed, RecordedVelocity
+from rsr.scenarios.channels.sensor_errors import SensorScale
+from rsr.scenarios.channels.smoothing import noise_left, unrest
 from rsr.scenarios.collision import CollisionPair, SceneCollision
-from rsr.scenarios.command_laws import CommandLaw, reach_steps
-from rsr.scenarios.effects import Effects, Setting
+from rsr.scenarios.effects.applied import Effects, Setting
+from rsr.scenarios.effects.command_laws import CommandLaw, reach_steps
 from rsr.scenarios.metrics import Evaluation
-from rsr.scenarios.observed import Observed, RecordedVelocity
-from rsr.scenarios.parameters import ParameterSpace
+from rsr.scenarios.models.trial_model import without_pictures
+from rsr.scenarios.parameters.bindings import Binding, refresh_constants
+from rsr.scenarios.parameters.space import ParameterSpace
 from rsr.scenarios.per_episode import EpisodeValue
-from rsr.scenarios.sensor_errors import SensorScale
-from rsr.scenarios.smoothing import noise_left, unrest
-from rsr.scenarios.trial_model import without_pictures
 from rsr.sessions import Channel, Episode
 
 if TYPE_CHECKING:
-    from rsr.scenarios.commands import StatedLimits
-    from rsr.scenarios.declared_channels import Commanded, Measured
-    from rsr.scenarios.declared_parameters import TunedParameter
+    from rsr.scenarios.channels.declared_channels import Commanded, Measured
+    from rsr.scenarios.motion.commands import StatedLimits
+    from rsr.scenarios.parameters.declared_parameters import TunedParameter
 
 LONGEST_WINDOW_S = 0.6
 """Length of windows where a scenario leaves it open, at most."""
@@ -53,7 +53,7 @@ class Scenario:
         gap_horizon_s: see `gap_horizon_steps`.
         repeats_share: the tag that episodes have in common when they repeat one trial. Never split such episodes
             between fitting and judging.
-        sensor_delays: (channel, index of the parameter that is its delay in s); see `rsr.scenarios.sensors`.
+        sensor_delays: (channel, index of the parameter that is its delay in s); see `rsr.scenarios.channels.sensors`.
         sensor_scales: gains and biases of channels that are parameters.
         structure: options of the MJCF that are to be compared, with their values; see `structure`.
         bias_window_s: beginning of an episode that its sensors' biases are estimated from; what follows is judged.
@@ -64,7 +64,7 @@ class Scenario:
         settling_steps: see `history_steps`; 0 where no actuator has internal state.
         effects: physics that MuJoCo lacks; their recorded settings follow the commands as further columns.
         per_episode: values that come with each recording.
-        task: the section of this name in the YAML file; see `rsr.scenarios.stated_task`.
+        task: the section of this name in the YAML file; see `rsr.scenarios.tasks.stated_task`.
     """
 
     name: str
@@ -388,19 +388,19 @@ class Scenario:
         Coordinates that no channel observes keep the MJCF's reference value. Activations are 0: simulators settle them
         by the commands before a window.
         """
-        from rsr.scenarios.recorded_states import smoothed_states
+        from rsr.scenarios.channels.recorded_states import smoothed_states
 
         return smoothed_states(self, episode)
 
     def recorded_state(self, episode: Episode, row: int) -> np.ndarray:
         """State [n] of one row as recorded: positions not smoothed, and recorded velocities if there are any."""
-        from rsr.scenarios.recorded_states import recorded_state
+        from rsr.scenarios.channels.recorded_states import recorded_state
 
         return recorded_state(self, episode, row)
 
     def unrest(self, episode: Episode) -> np.ndarray:
         """How little [T + 1] the state estimated for each row can be trusted: above 1, it is near an impact or kink."""
-        from rsr.scenarios.recorded_states import recorded_positions
+        from rsr.scenarios.channels.recorded_states import recorded_positions
 
         return unrest(self.base_model, episode.time_s, *recorded_positions(self, episode))
 

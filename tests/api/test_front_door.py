@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 import rsr
 from rsr.calibration import save_calibration
 from rsr.common.errors import CalibrationError, ConfigError
-from rsr.scenarios.mjcf import rollout_difference
+from rsr.scenarios.models.mjcf import rollout_difference
 from tests.api.two_joints import ARM, HIDDEN, hidden_arm, record
 
 

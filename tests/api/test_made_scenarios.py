@@ -10,7 +10,7 @@ import pytest
 
 import rsr
 from rsr.common.errors import ScenarioError
-from rsr.scenarios.mjcf import rollout_difference
+from rsr.scenarios.models.mjcf import rollout_difference
 from tests.api.two_joints import ARM
 
 FREE = """

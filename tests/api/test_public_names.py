@@ -46,8 +46,8 @@ def test_the_api_reference_names_every_public_name(name):
 @pytest.mark.parametrize(
     "module",
     [
-        "rsr.scenarios.declared_channels",
-        "rsr.scenarios.declared_parameters",
+        "rsr.scenarios.channels.declared_channels",
+        "rsr.scenarios.parameters.declared_parameters",
         "rsr.scenarios.loading",
         "rsr.api.arrays",
         "rsr.api.fit",

@@ -14,8 +14,8 @@ import rsr
 from rsr.calibration import start_calibration
 from rsr.common.errors import ScenarioError
 from rsr.scenarios import Scenario
-from rsr.scenarios.fields import MODEL_FIELDS
-from rsr.scenarios.mjcf import rollout_difference, write_mjcf
+from rsr.scenarios.models.mjcf import rollout_difference, write_mjcf
+from rsr.scenarios.parameters.fields import MODEL_FIELDS
 from tests.api.two_joints import ARM
 
 SCENE = """

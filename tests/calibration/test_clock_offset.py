@@ -14,7 +14,7 @@ from rsr.calibration.problem.sensitivity import choose_jacobian
 from rsr.calibration.problem.windows import choose, cut
 from rsr.common.progress import ignore
 from rsr.config import TuneConfig
-from rsr.scenarios.sensors import on_time, readings, resampled
+from rsr.scenarios.channels.sensors import on_time, readings, resampled
 from rsr.simulators import MujocoSimulator, correct_sensors
 from tests.calibration.delayed_camera import declared, delayed_recording
 from tests.calibration.recordings import TRUTH, recording

@@ -20,7 +20,7 @@ from rsr.calibration.model_export import SCHEMA, hand_over
 from rsr.cli import main
 from rsr.common.errors import CalibrationError
 from rsr.scenarios import built_in_scenarios, load_scenario
-from rsr.scenarios.urdf_writing import write_urdf
+from rsr.scenarios.models.urdf_writing import write_urdf
 
 SECONDS = 2.0
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "so100_reach"

@@ -17,7 +17,7 @@ from rsr.calibration.search.marginalise import marginalise_initial_states, with_
 from rsr.calibration.search.refinement import Linearisation
 from rsr.calibration.uncertainty.identifiability import posterior
 from rsr.common.progress import ignore
-from rsr.scenarios.smoothing import noise_left, smooth
+from rsr.scenarios.channels.smoothing import noise_left, smooth
 from rsr.simulators import MujocoSimulator
 from tests.calibration.recordings import TRUTH, recording
 from tests.push_samples import push_cube

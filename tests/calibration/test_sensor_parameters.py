@@ -13,7 +13,7 @@ from sensing_arm import MJCF
 import rsr
 from rsr.common.errors import ScenarioError
 from rsr.scenarios import Scenario, load_scenario
-from rsr.scenarios.sensors import readings, start_states, unscaled
+from rsr.scenarios.channels.sensors import readings, start_states, unscaled
 from rsr.sessions import Episode
 from rsr.simulators import MujocoSimulator
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rsr.scenarios import Scenario, load_scenario
-from rsr.scenarios.recorded import target_of
+from rsr.scenarios.channels.recorded import target_of
 from rsr.sessions import Session, read_session
 from rsr.sessions.ingest.mapping import read_lines
 from rsr.sessions.ingest.session import ingest

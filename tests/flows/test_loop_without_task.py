@@ -30,7 +30,7 @@ FEW = TuneConfig(method="cmaes", fit_episodes=2)
 INBOX = RealityConfig(kind="inbox", episodes=4)
 TASK = """
 import rsr
-from rsr.scenarios.task import AbsoluteAction
+from rsr.scenarios.tasks.task import AbsoluteAction
 
 TASK = rsr.Task(terms=(), goal=(), action=AbsoluteAction((), ()), reset=None, reward=None, figures=())
 """

@@ -12,7 +12,7 @@ from rsr.learned.gnn.recordings import judged_trajectories, recorded_trajectorie
 from rsr.learned.gnn.scaling import varied_trajectories
 from rsr.learned.gnn.scenario_bodies import free_bodies
 from rsr.scenarios import load_scenario
-from rsr.scenarios.starts import starts_of
+from rsr.scenarios.channels.starts import starts_of
 from rsr.sessions import Episode
 from rsr.simulators import MujocoSimulator
 

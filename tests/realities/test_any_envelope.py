@@ -20,10 +20,10 @@ from rsr.common.progress import ignore
 from rsr.environments import World
 from rsr.realities import CollectionPlan, SafetyEnvelope, StandIn
 from rsr.scenarios import Scenario, load_scenario
-from rsr.scenarios.braking import PAST, RATE
-from rsr.scenarios.commands import command_kinds, rest_command, stated_limits
-from rsr.scenarios.kinematics import site_positions
-from rsr.scenarios.limits import MotionLimits
+from rsr.scenarios.motion.braking import PAST, RATE
+from rsr.scenarios.motion.commands import command_kinds, rest_command, stated_limits
+from rsr.scenarios.motion.kinematics import site_positions
+from rsr.scenarios.motion.limits import MotionLimits
 
 ROOT = Path(__file__).resolve().parents[2]
 DT_S = 0.02

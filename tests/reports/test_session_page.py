@@ -15,7 +15,7 @@ from rsr.planning.excitation import Excitation, find_excitation, judge_excitatio
 from rsr.reports.session import SessionPage, examine_session, facts, known_prints, page_document
 from rsr.reports.session_page import finding_lines, headline, render_sessions
 from rsr.scenarios import load_scenario
-from rsr.scenarios.recorded import joint_ranges
+from rsr.scenarios.channels.recorded import joint_ranges
 from rsr.sessions import Session, read_session, write_session
 from rsr.sessions.checks.findings import Finding
 

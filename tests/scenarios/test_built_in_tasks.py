@@ -11,7 +11,7 @@ from rsr.environments import World
 from rsr.environments.measuring import at_rest
 from rsr.realities import CollectionPlan, StandIn
 from rsr.scenarios import Scenario, built_in_tasks, load_scenario, task_of
-from rsr.scenarios.commands import command_range
+from rsr.scenarios.motion.commands import command_range
 from rsr.sessions import check_session
 
 COPIES = 8

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from rsr.common.errors import ScenarioError
-from rsr.scenarios import guarded_mjcf, load_scenario
+from rsr.scenarios import load_scenario
+from rsr.scenarios.models import guarded_mjcf
 from tests.hostile_trials import assert_harmless, tried
 from tests.scenarios.hostile_scenes import CASES, EXAMPLE
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from rsr.common.errors import ScenarioError
-from rsr.scenarios.bindings import bind, in_order, refresh_constants
-from rsr.scenarios.fields import MODEL_FIELDS
+from rsr.scenarios.parameters.bindings import bind, in_order, refresh_constants
+from rsr.scenarios.parameters.fields import MODEL_FIELDS
 
 MJCF = """
 <mujoco>

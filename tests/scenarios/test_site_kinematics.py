@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rsr.scenarios import load_scenario
-from rsr.scenarios.kinematics import site_positions
+from rsr.scenarios.motion.kinematics import site_positions
 
 EVERYTHING = """
 <mujoco>

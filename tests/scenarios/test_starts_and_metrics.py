@@ -7,8 +7,8 @@ import pytest
 
 from rsr.common.errors import ConfigError, ScenarioError
 from rsr.scenarios import load_scenario
+from rsr.scenarios.channels.starts import starts_of
 from rsr.scenarios.metrics import ErrorMetric
-from rsr.scenarios.starts import starts_of
 from rsr.sessions import Episode
 
 DT_S = 1 / 148

@@ -11,8 +11,8 @@ from own_arm import write_own_arm
 from rsr.common.rotations import from_rotation_vector
 from rsr.environments.measuring import at_rest
 from rsr.scenarios import load_scenario, task_of
-from rsr.scenarios.state_columns import MOST_COLUMNS, default_states
-from rsr.scenarios.task import NOT_STATED
+from rsr.scenarios.tasks.state_columns import MOST_COLUMNS, default_states
+from rsr.scenarios.tasks.task import NOT_STATED
 
 
 @pytest.fixture(scope="module")

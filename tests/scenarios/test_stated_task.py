@@ -21,7 +21,7 @@ from rsr.policies.rollouts import recorded
 from rsr.policies.training import settings_from_scratch, train
 from rsr.realities import CollectionPlan, StandIn
 from rsr.scenarios import Scenario, load_scenario, task_of
-from rsr.scenarios.task import HELD, TIME
+from rsr.scenarios.tasks.task import HELD, TIME
 from rsr.sessions import check_session
 from rsr.workspace import Workspace
 from rsr_tasks.own_scenario import take_in

@@ -15,9 +15,9 @@ from hinged_bars import elbow
 
 from rsr.common.errors import ScenarioError
 from rsr.scenarios import load_scenario
+from rsr.scenarios.channels.starts import starts_of
 from rsr.scenarios.metrics import Evaluation, FreeFlight
 from rsr.scenarios.scenario import Scenario
-from rsr.scenarios.starts import starts_of
 from rsr.sessions import Episode
 from rsr.simulators import MujocoSimulator
 

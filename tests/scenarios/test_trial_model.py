@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from rsr.scenarios import load_scenario
+from rsr.scenarios.models.trial_model import without_pictures
 from rsr.scenarios.scenario import Scenario
-from rsr.scenarios.trial_model import without_pictures
 from rsr.simulators import MujocoSimulator
 
 SCENE = """

@@ -16,7 +16,7 @@ from rsr.common.errors import ScenarioError, SessionError
 from rsr.common.progress import ignore
 from rsr.config import TuneConfig
 from rsr.scenarios import Scenario, load_scenario
-from rsr.scenarios.recorded import target_of
+from rsr.scenarios.channels.recorded import target_of
 from rsr.sessions import Card, Episode, Session, read_session
 from rsr.sessions.ingest.session import ingest
 from rsr.simulators import MujocoSimulator, evaluate_recording

@@ -21,7 +21,7 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from rsr.scenarios import load_scenario
-from rsr.scenarios.recorded import target_of
+from rsr.scenarios.channels.recorded import target_of
 from rsr.sessions import Card, Channel, Episode, Session, write_session
 from rsr.sessions.ingest.mapping import Target
 

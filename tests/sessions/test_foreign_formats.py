@@ -26,7 +26,7 @@ from rosbags.rosbag1 import Writer as Writer1
 
 from rsr.common.errors import ConfigError, RsrError, SessionError
 from rsr.scenarios import load_scenario
-from rsr.scenarios.recorded import target_of
+from rsr.scenarios.channels.recorded import target_of
 from rsr.sessions import Session, check_session, read_session
 from rsr.sessions.importers.formats import FORMATS, open_recording
 from rsr.sessions.ingest.session import Ingested, ingest

@@ -8,7 +8,7 @@ from shared_data import shared_data, tosses
 
 from rsr.common.errors import ConfigError
 from rsr.scenarios import load_scenario
-from rsr.scenarios.recorded import target_of
+from rsr.scenarios.channels.recorded import target_of
 from rsr.sessions import read_session
 from rsr.sessions.ingest.session import ingest
 

@@ -15,7 +15,7 @@ from hinged_bars import elbow, throws
 from rsr.common.errors import SessionError
 from rsr.common.rotations import unwrapped, wrapped, wraps
 from rsr.scenarios import Scenario
-from rsr.scenarios.recorded import joint_ranges, target_of
+from rsr.scenarios.channels.recorded import joint_ranges, target_of
 from rsr.sessions import Session, read_session
 from rsr.sessions.checks.inspection import inspect_session
 from rsr.sessions.ingest.session import ingest

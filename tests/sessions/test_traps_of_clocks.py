@@ -11,7 +11,7 @@ from test_traps_of_angles import cut_to_a_turn, written
 
 from rsr.common.errors import ConfigError
 from rsr.common.rotations import unwrapped
-from rsr.scenarios.recorded import joint_ranges, target_of
+from rsr.scenarios.channels.recorded import joint_ranges, target_of
 from rsr.sessions import Episode, Session
 from rsr.sessions.checks.inspection import inspect_session
 from rsr.sessions.checks.rotation import turning_speed

@@ -11,7 +11,7 @@ from hinged_bars import elbow, throws
 
 from rsr.common.errors import ConfigError, SessionError
 from rsr.scenarios import load_scenario
-from rsr.scenarios.recorded import target_of
+from rsr.scenarios.channels.recorded import target_of
 from rsr.sessions import Channel, read_session
 from rsr.sessions.importers.recording import Samples, Stream
 from rsr.sessions.ingest.mapping import Target

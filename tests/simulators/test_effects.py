@@ -17,7 +17,7 @@ from rsr.common.progress import ignore
 from rsr.environments import World
 from rsr.realities.reality import CollectionPlan
 from rsr.realities.stand_in import StandIn
-from rsr.scenarios.effect_laws import LAWS, JointMotion
+from rsr.scenarios.effects.effect_laws import LAWS, JointMotion
 from rsr.simulators import MujocoSimulator
 from rsr.simulators.mjx import MjxSimulator  # sets JAX to 64 bits
 

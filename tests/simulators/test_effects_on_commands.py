@@ -14,7 +14,7 @@ from rsr.environments import World
 from rsr.realities.reality import CollectionPlan
 from rsr.realities.stand_in import StandIn
 from rsr.scenarios import Starts
-from rsr.scenarios.effect_laws import JointMotion, backlash
+from rsr.scenarios.effects.effect_laws import JointMotion, backlash
 from rsr.sessions import Episode
 from rsr.simulators import MujocoSimulator, delay_weights, delayed, in_force, weights_of
 from rsr.simulators.mujoco import controls_of

@@ -1,9 +1,10 @@
 """Nuisance parameters: sensor biases of each episode, and the initial-state error of each window.
 
 A window begins in a measured state, which is wrong by the sensors' noise: a cube that begins a little inside the table
-is pushed out of it. An episode has sensor biases of its own (`rsr.scenarios.sensors`). Neither is searched for. For any
-parameters, the biases or the initial-state error that explain the differences best are subtracted before the misfit
-counts (a profile likelihood), so that every method keeps its few dimensions and intervals contain this uncertainty.
+is pushed out of it. An episode has sensor biases of its own (`rsr.scenarios.channels.sensors`). Neither is searched
+for. For any parameters, the biases or the initial-state error that explain the differences best are subtracted before
+the misfit counts (a profile likelihood), so that every method keeps its few dimensions and intervals contain this
+uncertainty.
 Differences are linear in a small error, so elimination is repeated around the estimate before
 (`rsr.calibration.search.marginalise`).
 """

@@ -18,14 +18,16 @@ import numpy as np
 from jax import export
 
 from rsr.common import write_bytes
-from rsr.scenarios import Scenario, command_laws, effect_laws, effects, fields, inertias, named_numbers, turned_frames
+from rsr.scenarios import Scenario
+from rsr.scenarios.effects import applied, command_laws, effect_laws
+from rsr.scenarios.parameters import fields, inertias, named_numbers, turned_frames
 from rsr.simulators.mjx._flags import cache_folder
 
 _PACKAGES = ("jax", "jaxlib", "mujoco", "mujoco-mjx")
 _TRACED = tuple(Path(__file__).parent / f"{name}.py" for name in ("corrections", "implicit", "parameters", "simulator"))
 _TRACED += tuple(
     Path(str(each.__file__))
-    for each in (effects, effect_laws, command_laws, fields, inertias, named_numbers, turned_frames)
+    for each in (applied, effect_laws, command_laws, fields, inertias, named_numbers, turned_frames)
 )
 """Files whose code becomes part of a program; a change of the others leaves programs valid."""
 

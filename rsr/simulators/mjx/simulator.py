@@ -193,7 +193,7 @@ class MjxSimulator:
         return program(f"{scenario.name}-begin", function, shapes, fingerprint(scenario, self.batch))
 
     def _activations(self, values: jax.Array, before: jax.Array) -> jax.Array:
-        """Activations [na] that the commands [H, nu + C] before a window leave; see `rsr.scenarios.activations`."""
+        """Activations [na] that the commands [H, nu + C] before a window leave (`rsr.scenarios.models`)."""
         base, ages = self.scenario.base_model, self.scenario.delay_steps + 1
         given = self._per_episode(before[0])
         padded = jnp.concatenate([jnp.repeat(before[:1], ages - 1, axis=0), before])

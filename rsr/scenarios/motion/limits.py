@@ -10,8 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from rsr.common import ConfigError, lengths, short
-from rsr.scenarios.braking import Braking
-from rsr.scenarios.kinematics import Reach, site_positions
+from rsr.scenarios.motion.braking import Braking
+from rsr.scenarios.motion.kinematics import Reach, site_positions
 
 Cut = tuple[str, Callable[[np.ndarray], np.ndarray]]
 """A word for the reason, and what shortens commands [B, nu]."""

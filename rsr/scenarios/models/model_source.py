@@ -10,12 +10,12 @@ from xml.etree import ElementTree
 import mujoco
 
 from rsr.common import ScenarioError, inside, short
-from rsr.scenarios.additions import SECTIONS, lengthen_keyframes, with_additions
-from rsr.scenarios.guarded_mjcf import compiled_from_outside, compiled_text, outside_error
-from rsr.scenarios.menagerie import PREFIX, menagerie_file
-from rsr.scenarios.mjcf import compiled
+from rsr.scenarios.models.additions import SECTIONS, lengthen_keyframes, with_additions
+from rsr.scenarios.models.guarded_mjcf import compiled_from_outside, compiled_text, outside_error
+from rsr.scenarios.models.menagerie import PREFIX, menagerie_file
+from rsr.scenarios.models.mjcf import compiled
+from rsr.scenarios.models.urdf import check_urdf
 from rsr.scenarios.python_beside import blamed, load_function
-from rsr.scenarios.urdf import check_urdf
 
 
 def is_python(mjcf: object) -> bool:

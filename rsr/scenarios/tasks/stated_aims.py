@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from rsr.common import ScenarioError, lengths, short
-from rsr.scenarios.bindings import element_id
-from rsr.scenarios.differences import difference
+from rsr.scenarios.channels.differences import difference
+from rsr.scenarios.parameters.bindings import element_id
 from rsr.scenarios.scenario import Scenario
-from rsr.scenarios.task import TIME, Channels, ProgressFigure, Value
+from rsr.scenarios.tasks.task import TIME, Channels, ProgressFigure, Value
 
 
 @dataclass(frozen=True)

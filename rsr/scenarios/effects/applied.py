@@ -1,8 +1,8 @@
-"""Effects: physics that MuJoCo lacks, as laws (`rsr.scenarios.effect_laws`) of joints, applied in every physics step.
+"""Effects: physics that MuJoCo lacks, as laws of joints (`effect_laws`), applied in every physics step.
 
 Arguments of a law are numbers, parameters of the scenario, or columns that a recording has (a gain that differs from
 run to run, a supply voltage, a torque switched off). C batches, MJX and environments call the same `Effects.forces`.
-What is done to commands before they act is in `rsr.scenarios.command_laws`.
+What is done to commands before they act is in `rsr.scenarios.effects.command_laws`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from rsr.scenarios.command_laws import CommandLaw
-from rsr.scenarios.effect_laws import LAWS, Array, JointMotion, Law
+from rsr.scenarios.effects.command_laws import CommandLaw
+from rsr.scenarios.effects.effect_laws import LAWS, Array, JointMotion, Law
 from rsr.scenarios.python_beside import blamed, load_function
 
 LOAD_HELD_S = 0.01

@@ -15,9 +15,9 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from rsr.scenarios import named_numbers
-from rsr.scenarios.inertias import deformed
-from rsr.scenarios.turned_frames import turned_about
+from rsr.scenarios.parameters import named_numbers
+from rsr.scenarios.parameters.inertias import deformed
+from rsr.scenarios.parameters.turned_frames import turned_about
 
 Array = Any
 """A numpy array, or one of JAX under a transformation."""
@@ -184,7 +184,7 @@ def _write_inertia(base: mujoco.MjModel, ids: np.ndarray, values: Array) -> Chan
 
 
 def _deformation(row: int, column: int) -> ModelField:
-    """A stretch or shear of a body's mass distribution, 0 in the MJCF; see `rsr.scenarios.inertias`."""
+    """A stretch or shear of a body's mass distribution, 0 in the MJCF; see `rsr.scenarios.parameters.inertias`."""
 
     def write(now: Any, ids: np.ndarray, values: Array) -> Changes:
         inertia, axes = deformed(now.body_inertia[ids], now.body_iquat[ids], row, column, values)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import mujoco
 import numpy as np
 
+from rsr.scenarios.channels.turns import may_turn
 from rsr.scenarios.scenario import Scenario
-from rsr.scenarios.turns import may_turn
 from rsr.sessions import Target
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
+from rsr.scenarios.channels.smoothing import smooth
+from rsr.scenarios.channels.turns import continuous
 from rsr.scenarios.scenario import Scenario
-from rsr.scenarios.smoothing import smooth
-from rsr.scenarios.turns import continuous
 from rsr.sessions import Episode
 
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from rsr.scenarios.observed import Observed
+from rsr.scenarios.channels.observed import Observed
+from rsr.scenarios.channels.turns import continuous
 from rsr.scenarios.scenario import Scenario
-from rsr.scenarios.turns import continuous
 from rsr.sessions import Episode
 
 

@@ -12,11 +12,11 @@ import mujoco
 import numpy as np
 
 from rsr.common import ScenarioError, short
-from rsr.scenarios.bindings import Binding, element_id
-from rsr.scenarios.command_laws import COMMAND_LAWS, CommandLaw
-from rsr.scenarios.effect_laws import LAWS, Array, JointForces
-from rsr.scenarios.effects import Effect, Effects, Setting, Source
-from rsr.scenarios.parameters import ParameterSpace
+from rsr.scenarios.effects.applied import Effect, Effects, Setting, Source
+from rsr.scenarios.effects.command_laws import COMMAND_LAWS, CommandLaw
+from rsr.scenarios.effects.effect_laws import LAWS, Array, JointForces
+from rsr.scenarios.parameters.bindings import Binding, element_id
+from rsr.scenarios.parameters.space import ParameterSpace
 from rsr.scenarios.per_episode import EpisodeValue
 from rsr.scenarios.python_beside import load_function
 from rsr.scenarios.yaml_keys import check_fields

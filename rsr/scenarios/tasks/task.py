@@ -18,8 +18,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from rsr.scenarios.limits import MotionLimits
-from rsr.scenarios.probes import Probes
+from rsr.scenarios.motion.limits import MotionLimits
+from rsr.scenarios.tasks.probes import Probes
 
 OBSERVATION_LIMIT = 100.0  # no observation reaches it (rad, m); for learners that want bounded spaces
 VELOCITY = "velocity:"
@@ -224,7 +224,7 @@ class Task:
         reset: (generator, count) -> Starts.
         reward: of one control step [...].
         figures: by which progress is reported; see `ProgressFigure`.
-        states: what InfoGap compares; by default the measured positions, see `rsr.scenarios.state_columns`.
+        states: what InfoGap compares; by default the measured positions, see `rsr.scenarios.tasks.state_columns`.
         success: channels -> bool [...]; by default all figures within their tolerance.
         held_s: success counts only once it has lasted for so long without a break, to the end of the episode.
         failure: channels -> bool [...]; ends the episode, which then has not succeeded.

@@ -13,7 +13,7 @@ import numpy as np
 
 from rsr.common import ScenarioError
 from rsr.scenarios.python_beside import blamed
-from rsr.scenarios.task import Channels, ObservationTerm, ProgressFigure, Task, Value
+from rsr.scenarios.tasks.task import Channels, ObservationTerm, ProgressFigure, Task, Value
 
 
 def guarded(task: Task, folder: Path) -> Task:

@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 
 from rsr.common import product, turned
-from rsr.scenarios.bindings import element_id
+from rsr.scenarios.parameters.bindings import element_id
 
 _FREE, _BALL, _SLIDE = (mujoco.mjtJoint.mjJNT_FREE, mujoco.mjtJoint.mjJNT_BALL, mujoco.mjtJoint.mjJNT_SLIDE)
 

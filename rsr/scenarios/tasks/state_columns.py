@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from rsr.common import turned
-from rsr.scenarios.observed import Observed
+from rsr.scenarios.channels.observed import Observed
 from rsr.scenarios.scenario import Scenario
-from rsr.scenarios.task import Channels, StateColumns, Task, Value
+from rsr.scenarios.tasks.task import Channels, StateColumns, Task, Value
 
 MOST_COLUMNS = 12
 """Of a state: a transition has twice as many and the action, and densities of more columns need more recordings."""

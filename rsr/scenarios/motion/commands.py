@@ -10,11 +10,11 @@ import mujoco
 import numpy as np
 
 from rsr.common import ScenarioError, short
-from rsr.scenarios.braking import braking_of
-from rsr.scenarios.kinematics import Reach
-from rsr.scenarios.limits import Box, CommandLimits, MotionLimits, SiteLimit
+from rsr.scenarios.motion.braking import braking_of
+from rsr.scenarios.motion.kinematics import Reach
+from rsr.scenarios.motion.limits import Box, CommandLimits, MotionLimits, SiteLimit
 from rsr.scenarios.scenario import Scenario
-from rsr.scenarios.task import Task
+from rsr.scenarios.tasks.task import Task
 from rsr.scenarios.yaml_keys import check_fields
 
 _JOINT, _TENDON = mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_TENDON

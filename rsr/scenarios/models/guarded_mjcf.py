@@ -22,7 +22,7 @@ import mujoco
 import numpy as np
 
 from rsr.common import ScenarioError, WorkspaceError, hash_bounded, inside, read_bounded, short, write_bytes
-from rsr.scenarios.mjcf import COMPILE_ERRORS, compiled
+from rsr.scenarios.models.mjcf import COMPILE_ERRORS, compiled
 from rsr.scenarios.scenario import Scenario
 
 _LARGEST_XML = 16 << 20

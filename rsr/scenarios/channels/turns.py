@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 
 from rsr.common import unwrapped, wraps
-from rsr.scenarios.observed import Observed
+from rsr.scenarios.channels.observed import Observed
 from rsr.sessions import refuse_wraps
 
 

@@ -9,11 +9,11 @@ import mujoco
 import numpy as np
 
 from rsr.common import ScenarioError
-from rsr.scenarios.differences import difference
+from rsr.scenarios.channels.differences import difference
+from rsr.scenarios.channels.observed import Observed
+from rsr.scenarios.channels.turns import continuous
 from rsr.scenarios.metrics import FreeFlight, StartName
-from rsr.scenarios.observed import Observed
 from rsr.scenarios.scenario import Scenario
-from rsr.scenarios.turns import continuous
 from rsr.sessions import Episode
 
 _FEWEST_ROWS = 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rsr.common import cross, wrapped
-from rsr.scenarios.observed import Kind
+from rsr.scenarios.channels.observed import Kind
 from rsr.scenarios.scenario import Scenario
 
 

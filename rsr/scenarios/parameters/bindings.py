@@ -10,8 +10,8 @@ import mujoco
 import numpy as np
 
 from rsr.common import ScenarioError, short
-from rsr.scenarios import named_numbers
-from rsr.scenarios.fields import MODEL_FIELDS, Array, Changes, ModelField, field_of, write_changes
+from rsr.scenarios.parameters import named_numbers
+from rsr.scenarios.parameters.fields import MODEL_FIELDS, Array, Changes, ModelField, field_of, write_changes
 
 
 @dataclass(frozen=True)

@@ -20,12 +20,12 @@ import mujoco
 import numpy as np
 
 from rsr.common import short
-from rsr.scenarios.commands import reach_of, readings_at_rest, rest_command, stated_limits
-from rsr.scenarios.kinematics import site_positions
+from rsr.scenarios.motion.commands import reach_of, readings_at_rest, rest_command, stated_limits
+from rsr.scenarios.motion.kinematics import site_positions
 from rsr.scenarios.scenario import Scenario
-from rsr.scenarios.state_columns import turns_all_around
-from rsr.scenarios.stated_aims import Aim, aim_of, between, place_of, wrong_task
-from rsr.scenarios.task import (
+from rsr.scenarios.tasks.state_columns import turns_all_around
+from rsr.scenarios.tasks.stated_aims import Aim, aim_of, between, place_of, wrong_task
+from rsr.scenarios.tasks.task import (
     AbsoluteAction,
     ActionMeaning,
     Channels,

@@ -8,8 +8,8 @@ from typing import Any
 import mujoco
 
 from rsr.common import ScenarioError
-from rsr.scenarios.bindings import element_id
-from rsr.scenarios.mjcf_sensors import described
+from rsr.scenarios.channels.mjcf_sensors import described
+from rsr.scenarios.parameters.bindings import element_id
 
 Entry = dict[str, Any]
 """One mapping of the YAML file; `rsr.scenarios.yaml_keys` lists its keys."""

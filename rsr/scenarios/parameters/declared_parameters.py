@@ -8,8 +8,8 @@ from typing import Any, Literal
 import mujoco
 
 from rsr.common import ScenarioError
-from rsr.scenarios.bindings import element_id, values_of
-from rsr.scenarios.declared_channels import Entry, is_servo, unit_at
+from rsr.scenarios.channels.declared_channels import Entry, is_servo, unit_at
+from rsr.scenarios.parameters.bindings import element_id, values_of
 
 _FACTOR, _FACTOR_STD = 5.0, 0.5
 """Default bounds of a factor, and its prior: standard deviation of a factor of exp(0.5) = 1.6."""

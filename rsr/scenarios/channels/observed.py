@@ -9,8 +9,8 @@ from typing import Any, Literal
 import mujoco
 
 from rsr.common import ScenarioError
-from rsr.scenarios.bindings import element_id, free_joint_id
-from rsr.scenarios.mjcf_sensors import sensor_reading
+from rsr.scenarios.channels.mjcf_sensors import sensor_reading
+from rsr.scenarios.parameters.bindings import element_id, free_joint_id
 from rsr.scenarios.yaml_keys import check_fields
 from rsr.sessions import Channel
 

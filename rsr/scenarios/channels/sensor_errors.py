@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from rsr.common import ScenarioError
-from rsr.scenarios.observed import Observed
+from rsr.scenarios.channels.observed import Observed
 
 SCALES: dict[str, Literal["gain", "bias"]] = {"sensor_gain": "gain", "sensor_bias": "bias"}
 """Key of a parameter in the YAML file -> what the parameter then is."""

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from rsr.common import ConfigError, ScenarioError
 from rsr.scenarios.finding import TASK_FILE
-from rsr.scenarios.guarded_task import guarded
 from rsr.scenarios.python_beside import load_function
 from rsr.scenarios.scenario import Scenario
-from rsr.scenarios.state_columns import default_states
-from rsr.scenarios.stated_task import stated_task
-from rsr.scenarios.task import Task
+from rsr.scenarios.tasks.guarded_task import guarded
+from rsr.scenarios.tasks.state_columns import default_states
+from rsr.scenarios.tasks.stated_task import stated_task
+from rsr.scenarios.tasks.task import Task
 
 
 def has_task(scenario: Scenario) -> bool:

@@ -19,7 +19,7 @@ import mujoco
 import numpy as np
 from mujoco import rollout as mujoco_rollout
 
-from rsr.scenarios.kinematics import carriers, site_positions
+from rsr.scenarios.motion.kinematics import carriers, site_positions
 
 if TYPE_CHECKING:
     from rsr.scenarios.scenario import Scenario

@@ -1,0 +1,1 @@
+"""Effects: physics that MuJoCo lacks, their laws, and what happens to commands before they act."""

@@ -1,0 +1,1 @@
+"""Models: MJCF, URDF and Menagerie's robots, additions to them, guarded where they come from outside."""

@@ -1,0 +1,1 @@
+"""Motion: commands, where they lead, and the limits that everything sent obeys."""

@@ -1,0 +1,1 @@
+"""Parameters: their space, and which numbers of a model each of them writes."""
