@@ -46,6 +46,8 @@ def sessions_figures(quick: bool, seeds: int, keep: Path | None) -> dict[str, Fi
         for number in range(1, SESSIONS + 1):
             found = _calibrated(seed, number, before, quick, keep)
             tally.count(number, before, found)
+            truth = draw_truth(seed, load_scenario("push_cube")).parameters
+            tally.held.setdefault(number, []).extend(inside for _, inside in _holding(found, truth))
             before = found
         same, other = (_calibrated(seed, SESSIONS + 1, before, quick, keep, each) for each in ({}, CHANGE))
         tally.false_alarms += len(_changed(same))
@@ -84,6 +86,7 @@ def recorded(scenario: Scenario, seed: int, number: int, change: Mapping[str, fl
 class _Sessions:
     widths: dict[int, list[np.ndarray]] = field(default_factory=dict)
     lost: int = 0
+    held: dict[int, list[bool]] = field(default_factory=dict)
     noticed: int = 0
     false_alarms: int = 0
 
@@ -98,6 +101,8 @@ class _Sessions:
         first, last = (np.array(self.widths[number]) for number in (1, SESSIONS))
         return {
             f"width_ratio_after_{SESSIONS}_sessions": float(last.mean() / first.mean()),
+            "sessions_coverage_first": float(np.mean(self.held[1])),
+            "sessions_coverage_last": float(np.mean(self.held[SESSIONS])),
             "sessions_lost_identified": self.lost,
             "sessions_changes_noticed": self.noticed / len(first),
             "sessions_false_alarms": self.false_alarms,

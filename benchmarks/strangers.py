@@ -39,6 +39,7 @@ payload, delay), recorded by plain MuJoCo with 1 mrad of encoder noise; `rsr`'s 
 sessions: sessions of a push_cube stand-in, from five seeds; unchanged but for the last.
 
     width_ratio_after_3_sessions                    mean standard deviation after three sessions over that after one
+    sessions_coverage_first, sessions_coverage_last share of 95 % intervals that hold, after one session and after three
     sessions_lost_identified                        parameters that were *identified* and no longer are, a session later
     sessions_changes_noticed                        share of fourth sessions, recorded with 1.4 times the friction,
                                                     in which that is named as changed

@@ -11,7 +11,7 @@ from rich.console import Console
 from rsr.api.arrays import Runs, fingerprint, sessions_of
 from rsr.api.fit import Fit
 from rsr.calibration import Effort, calibrator, next_prior, start_calibration, start_prior
-from rsr.common import Advance, bar, ignore
+from rsr.common import Advance, CalibrationError, bar, ignore
 from rsr.config import StartConfig, TuneConfig, parse_config
 from rsr.pipelines import simulators
 from rsr.policies import Policy, settings_from_scratch, train as learn
@@ -41,7 +41,7 @@ def calibrate(
         method: mjx, cmaes, sysid or adam; docs/calibration.md compares them.
         episodes: how many runs to fit, drawn by seed, half of all at most; the others judge.
         seed: of everything random. Equal arguments give an equal fit.
-        prior: an earlier fit to go on from; by default the scenario's own prior.
+        prior: an earlier fit that these runs are added to, of other runs; by default there is none.
         structure: select by successive halving what the scenario leaves open, such as the friction cone.
         bootstrap: refit so many resamples of the runs, to check the intervals and to widen those too narrow.
         budget: points that the search may evaluate; by default as many as usual.
@@ -62,11 +62,18 @@ def calibrate(
     fitting = calibrator(settings, None if budget is None else Effort(budget=budget))
     sessions = sessions_of(scenario, runs)
     before = start_prior(scenario) if prior is None else next_prior(scenario, prior.calibration)
+    known = () if prior is None else prior.fitted_runs
+    prints = [fingerprint(scenario, episode) for session in sessions for episode in session.episodes]
+    if again := sum(each in known for each in prints):
+        raise CalibrationError(
+            got=f"{again} of {len(prints)} runs that `prior` was fitted to",
+            expected="runs that it has not seen: they would count twice",
+            where="rsr.calibrate",
+            next_step="Leave them out, or calibrate all runs together without `prior`.",
+        )
     with shown("calibrate", progress) as advance:
         calibration = fitting.fit(scenario, sessions, before, seed, advance)
-    everything = [episode for session in sessions for episode in session.episodes]
-    fitted = tuple(fingerprint(scenario, everything[index]) for index in calibration.evidence.fitted)
-    return Fit(scenario, calibration, fitted)
+    return Fit(scenario, calibration, (*known, *(prints[index] for index in calibration.evidence.fitted)))
 
 
 # A policy in the tuned simulator, in one call.

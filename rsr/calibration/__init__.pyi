@@ -10,6 +10,7 @@ from rsr.calibration.interface import (
     Checks as Checks,
     Estimate as Estimate,
     Evidence as Evidence,
+    Knowledge as Knowledge,
     Misfit as Misfit,
     Prior as Prior,
     Replays as Replays,
@@ -24,6 +25,7 @@ from rsr.calibration.model_export import (
 )
 from rsr.calibration.priors import (
     draw_parameters as draw_parameters,
+    forgetful as forgetful,
     next_prior as next_prior,
     start_calibration as start_calibration,
     start_prior as start_prior,

@@ -83,6 +83,8 @@ class _Outcome:
     misfits: Mapping[str, Misfit] = field(default_factory=dict)
     rejected: Mapping[str, float] = field(default_factory=dict)
     cross_validated: float | None = None
+    judged: str = ""
+    """What became of the fit, in words."""
 
 
 @dataclass(frozen=True)
@@ -118,9 +120,9 @@ class WindowCalibrator:
         windows = self._windows(scenario, chosen, seed)
         with MujocoSimulator(scenario, self.effort.threads) as simulator:
             unseen = HeldOut(scenario, simulator, episodes, fitted, held_out, self.effort.gap_horizon_steps)
-            loss = with_biases(_from_earlier(Loss(scenario, simulator, windows, prior)))
+            loss = with_biases(Loss(scenario, simulator, windows, prior))
             outcome = self._fitted(loss, unseen, seed, advance) if len(windows) else _without_information(loss, unseen)
-            if prior.earlier is not None:
+            if prior.earlier is not None and prior.earlier.structure == selection.chosen:
                 outcome = _with_earlier(outcome, prior, prior.earlier, unseen)
         advance(1.0, outcome.status)
         return replace(
@@ -158,7 +160,8 @@ class WindowCalibrator:
 
         def windows(steps: int) -> Windows:
             every = cut(scenario, episodes, steps, stride=max(1, usual // 2)).apart()
-            return choose(scenario, every, self.effort.max_windows * usual // steps, generator(seed, "windows"))
+            count = max(1, self.effort.max_windows * usual // steps)
+            return choose(scenario, every, count, generator(seed, "windows"))
 
         return Longer(lengths, windows)
 
@@ -181,13 +184,10 @@ class WindowCalibrator:
         posterior = identifiability.within_prior(posterior, point, loss.prior.std)
         misfit = misfits(reweighted(loss, point), episodes, point)
         accepted = self._accepted(found.searched, held_out, point, fitted_seed)
-        remarks, rejected = [found.search.remark] if found.search.remark else [], {}
-        share = accepted.taken
+        judged, rejected, share = accepted.remark, {}, accepted.taken
         if share == 0.0:
             status, rejected = "no improvement", loss.scenario.space.mapping(loss.values(point))
-            remarks.append(accepted.reason(rejected))
-        elif accepted.remark:
-            remarks.append(accepted.remark)
+            judged = accepted.reason(rejected)
         if share < 1.0:
             left, point = (1.0 - share) * np.abs(point), share * point
             # The slope was taken around the fit; the checks need the one around the estimate.
@@ -207,11 +207,12 @@ class WindowCalibrator:
             before=accepted.before,
             after=accepted.after if share > 0.0 else accepted.before,
             trace=found.search.trace,
-            warnings=(*expressed(misfit), *remarks, *checked.warnings),
+            warnings=(*expressed(misfit), *filter(None, [found.search.remark]), *checked.warnings),
             checks=replace(checked.checks, windows=self._windows_in_words(loss), model_error=described(misfit)),
             misfits=misfit,
             rejected=rejected,
             cross_validated=accepted.cross_validated,
+            judged=judged,
         )
 
     def _accepted(self, loss: Loss, held_out: HeldOut, point: np.ndarray, seed: int) -> Acceptance:
@@ -234,39 +235,36 @@ class WindowCalibrator:
         return replace(found, after=after, share=share, cross_validated=ratio)
 
 
-def _from_earlier(loss: Loss) -> Loss:
-    """Begin the search where earlier sessions ended."""
-    earlier = loss.prior.earlier
-    return loss if earlier is None else replace(loss, origin=loss.points(loss.scenario.space.to_values(earlier.mean)))
-
-
 def _with_earlier(outcome: _Outcome, prior: Prior, earlier: Knowledge, held_out: HeldOut) -> _Outcome:
-    """Add a session's outcome to what earlier ones say, and take both if that predicts its unseen episodes better."""
-    space, mean = held_out.scenario.space, held_out.scenario.space.to_coordinates(outcome.values)
-    before = held_out.replays(space.to_values(earlier.mean))
-    alone = replace(outcome, before=before, status="no improvement", values=space.to_values(earlier.mean))
-    if outcome.status == "no improvement":  # not even over the nominal values
-        kept = Posterior(earlier.covariance, earlier.data_std, outcome.posterior.degrees, shared=earlier.shared)
-        return replace(alone, after=before, posterior=kept)
+    """Add a session's outcome to what earlier ones say, if that predicts its unseen episodes better."""
+    space = held_out.scenario.space
+    mean, before = space.to_coordinates(outcome.values), held_out.replays(space.to_values(earlier.mean))
     changed = earlier_sessions.changes(space, earlier, prior, mean, outcome.posterior)
     known = earlier_sessions.without(earlier, prior, space, changed)
     both, posterior = earlier_sessions.joined(known, prior, mean, outcome.posterior)
     values = np.clip(space.to_values(both), space.lower, space.upper)
     after = held_out.replays(values)
-    evidence = held_out.evidence(before, after)
-    if changed or len(held_out.held_out) < FEW or evidence.gap_after < evidence.gap_before:
-        warnings = (*earlier_sessions.change_warnings(changed), *outcome.warnings)
-        return replace(outcome, values=values, posterior=posterior, before=before, after=after, warnings=warnings)
+    gaps = [held_out.evidence(before, each).gap_after for each in (before, outcome.after, after)]
+    warnings = (*earlier_sessions.change_warnings(changed), *outcome.warnings)
+    alone = replace(outcome, before=before, cross_validated=None, judged="")
+    # Whole replays of a few episodes are mostly luck: then covariances decide alone.
+    if gaps[2] < gaps[0] or (len(held_out.held_out) < FEW and not changed and outcome.status != "no improvement"):
+        return replace(alone, values=values, posterior=posterior, after=after, warnings=warnings)
+    if changed and gaps[1] < gaps[0]:  # what did not change moved with it
+        return replace(alone, warnings=warnings)
     # The values stay, what is known of them does not: intervals reach to where both sessions lead.
     std = np.hypot(np.sqrt(np.diag(posterior.covariance)), np.abs(both - earlier.mean))
-    wider = identifiability.widened(posterior, np.minimum(std, np.sqrt(np.diag(earlier.covariance))))
-    reason = Acceptance(held_out, before, after).reason(space.mapping(values))
+    wider = replace(identifiability.widened(posterior, std), data_std=earlier.data_std)
+    rejected = {} if np.allclose(both, earlier.mean) else space.mapping(values)  # a session that tells nothing
+    reason = Acceptance(held_out, before, after, baseline="earlier sessions").reason(rejected) if rejected else ""
     return replace(
         alone,
+        status="no improvement",
+        values=space.to_values(earlier.mean),
+        posterior=wider,
         after=before,
-        posterior=replace(wider, data_std=posterior.data_std),
-        rejected=space.mapping(values),
-        warnings=(*outcome.warnings, reason.replace("the prior's values", "those of earlier sessions")),
+        rejected=rejected,
+        judged=reason,
     )
 
 
@@ -298,10 +296,12 @@ def _calibration(scenario: Scenario, method: str, held_out: HeldOut, outcome: _O
         covariance=outcome.posterior.covariance,
         status=outcome.status,
         shared=outcome.posterior.shared,
+        degrees=outcome.posterior.degrees,
         data_std=dict(zip(scenario.space.names, outcome.posterior.data_std.tolist(), strict=True)),
         evidence=replace(held_out.evidence(outcome.before, outcome.after), cross_validated=outcome.cross_validated),
         trace=outcome.trace,
         warnings=(
+            *filter(None, [outcome.judged]),
             *outcome.warnings,
             *identifiability.at_bound_warnings(estimates),
             *identifiability.correlation_warnings(scenario, outcome.posterior.covariance, estimates),

@@ -18,6 +18,10 @@ Status = Literal["converged", "budget spent", "no improvement"]
 `no improvement`: the prior explained the held-out episodes better and was kept; see `Calibration.rejected`."""
 
 
+Structure = Mapping[str, str | int | float]
+"""Choices of the MJCF that a calibration made, such as {"cone": "elliptic"}; see `rsr.scenarios.structure`."""
+
+
 @dataclass(frozen=True)
 class Knowledge:
     """What earlier sessions say of the parameters, in unconstrained coordinates.
@@ -26,12 +30,16 @@ class Knowledge:
         mean: [P].
         covariance: [P, P], of which `shared` [P, P] is model error that is the same in all sessions.
         data_std: [P], see `Calibration.data_std`.
+        degrees: of freedom of the covariance.
+        structure: choices that the parameters belong to.
     """
 
     mean: np.ndarray
     covariance: np.ndarray
     shared: np.ndarray
     data_std: np.ndarray
+    degrees: int
+    structure: Structure = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -141,10 +149,6 @@ class Checks:
     model_error: str = ""
 
 
-Structure = Mapping[str, str | int | float]
-"""Choices of the MJCF that a calibration made, such as {"cone": "elliptic"}; see `rsr.scenarios.structure`."""
-
-
 @dataclass(frozen=True)
 class Calibration:
     """Parameters with intervals, verdicts, status and held-out evidence.
@@ -154,6 +158,7 @@ class Calibration:
         shared: [P, P], the part of it that is model error, the same in all sessions; None of methods that do not say.
         data_std: parameter -> standard deviation that recordings alone leave, of this session or of earlier ones: what
             the verdicts go by. Empty of methods that do not say.
+        degrees: of freedom of the covariance: the fitted episodes less one, of the session that had most of them.
         trace: one row per optimiser generation: (simulated steps so far, best loss).
         samples: [N, P] of the posterior in unconstrained coordinates, of methods that draw them; where there are none,
             the Gaussian of the estimate and `covariance` stands for it.
@@ -172,6 +177,7 @@ class Calibration:
     evidence: Evidence
     shared: np.ndarray | None = None
     data_std: Mapping[str, float] = field(default_factory=dict)
+    degrees: int = 1
     trace: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)))
     warnings: tuple[str, ...] = ()
     replays: Replays | None = None

@@ -27,7 +27,7 @@ def start_prior(scenario: Scenario) -> Prior:
 def next_prior(scenario: Scenario, previous: Calibration) -> Prior:
     """Make the prior of an iteration: the scenario's own, beside what the previous calibration knows.
 
-    A method that does not compare sessions gets the previous posterior instead, inflated.
+    Of a calibration that does not say what its data told, the inflated posterior instead.
     """
     if tuple(previous.estimates) != scenario.space.names:
         raise CalibrationError(
@@ -38,12 +38,24 @@ def next_prior(scenario: Scenario, previous: Calibration) -> Prior:
         )
     scenario.space.check(previous.vector())
     mean = scenario.space.to_coordinates(previous.vector())
-    if previous.shared is None or not previous.data_std:
-        widest = scenario.space.prior_std
-        std = FORGETTING * np.sqrt(np.diag(previous.covariance)) + FLOOR * widest
-        return Prior(mean, np.minimum(widest, std))
-    data_std = np.array([previous.data_std[name] for name in scenario.space.names])
-    return replace(start_prior(scenario), earlier=Knowledge(mean, previous.covariance, previous.shared, data_std))
+    known = Knowledge(
+        mean,
+        previous.covariance,
+        np.zeros_like(previous.covariance) if previous.shared is None else previous.shared,
+        np.array([previous.data_std.get(name, np.inf) for name in scenario.space.names]),
+        previous.degrees,
+        previous.structure,
+    )
+    prior = replace(start_prior(scenario), earlier=known)
+    return prior if previous.data_std else forgetful(prior)
+
+
+def forgetful(prior: Prior) -> Prior:
+    """Make a prior of what earlier sessions say, inflated, for methods that do not compare sessions."""
+    if prior.earlier is None:
+        return prior
+    std = FORGETTING * np.sqrt(np.diag(prior.earlier.covariance)) + FLOOR * prior.std
+    return Prior(prior.earlier.mean, np.minimum(prior.std, std))
 
 
 def start_calibration(scenario: Scenario) -> Calibration:

@@ -115,6 +115,17 @@ def test_a_later_fit_goes_on_from_an_earlier_one(fit, arm):
     runs = [{"q": q, "u": u} for q, u in record(2, seed=2)]
     later = rsr.calibrate(arm, runs, method="cmaes", budget=60, prior=fit, progress=False)
     assert later.values["damping"] == pytest.approx(HIDDEN["damping"], rel=0.05)
+    assert set(fit.fitted_runs) < set(later.fitted_runs)
+
+
+def test_runs_do_not_count_twice(fit, arm):
+    runs = [{"q": q, "u": u} for q, u in record(8, seed=0)]
+    with pytest.raises(CalibrationError) as error:
+        rsr.calibrate(arm, runs, method="cmaes", budget=60, prior=fit, progress=False)
+    assert str(error.value) == (
+        "rsr.calibrate: got 4 of 8 runs that `prior` was fitted to; expected runs that it has not seen: they would "
+        "count twice. Leave them out, or calibrate all runs together without `prior`."
+    )
 
 
 def test_equal_arguments_give_an_equal_fit(arm):

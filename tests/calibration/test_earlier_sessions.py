@@ -33,7 +33,7 @@ def session(std: float, shared: float = 0.0) -> Posterior:
 def earlier(std: float, mean: float, shared: float = 0.0) -> Knowledge:
     one = session(std, shared)
     assert one.shared is not None
-    return Knowledge(PRIOR.mean + mean * UNITS, one.covariance, one.shared, one.data_std)
+    return Knowledge(PRIOR.mean + mean * UNITS, one.covariance, one.shared, one.data_std, one.degrees)
 
 
 def std_of(found: Posterior) -> np.ndarray:
@@ -63,24 +63,27 @@ def test_a_session_that_tells_nothing_changes_nothing():
     assert changes(SPACE, earlier(0.01, 4.0), PRIOR, PRIOR.mean, session(1.0)) == {}
 
 
-def test_the_order_of_sessions_does_not_matter():
-    first, second = (1.0, 0.1), (1.3, 0.3)
-    one, there = joined(earlier(first[1], first[0]), PRIOR, PRIOR.mean + second[0] * UNITS, session(second[1]))
-    other, back = joined(earlier(second[1], second[0]), PRIOR, PRIOR.mean + first[0] * UNITS, session(first[1]))
-    # But for the prior, which counts once, and whose mean the first of both leans to.
-    np.testing.assert_allclose(one, other, atol=0.05)
-    np.testing.assert_allclose(there.covariance, back.covariance, rtol=0.1, atol=1e-12)
+@pytest.mark.parametrize("std", [0.1, 0.5, 0.8, 0.95])
+def test_sessions_that_agree_lead_nowhere_else_and_know_more_each_time(std):
+    known = earlier(std, 1.0)
+    for _ in range(8):
+        mean, both = joined(known, PRIOR, PRIOR.mean + 1.0 * UNITS, session(std))
+        np.testing.assert_allclose((mean - PRIOR.mean) / UNITS, 1.0, atol=1e-9)
+        assert (np.diag(both.covariance) <= np.diag(known.covariance) * (1 + 1e-9)).all()
+        known = replace(known, mean=mean, covariance=both.covariance)
 
 
 def test_a_parameter_that_changed_is_named_and_forgotten():
     known, far = earlier(0.1, 0.0), np.zeros(7)
-    far[1] = (CHANGED + 0.1) * np.hypot(0.1, 0.1)
+    far[1] = 1.5 * CHANGED * np.hypot(0.1, 0.1)
     mean = PRIOR.mean + far * UNITS
     changed = changes(SPACE, known, PRIOR, mean, session(0.1))
     now = 0.5 * np.exp(far[1] * UNITS[1])
-    assert changed == {"finger_friction": f"0.5 1 before, {now:.4g} now, 4.1 standard deviations apart"}
-    assert change_warnings(changed)[0].startswith("finger_friction has changed since earlier sessions (0.5 1 before, ")
-    assert changes(SPACE, known, PRIOR, PRIOR.mean + 0.9 * far * UNITS, session(0.1)) == {}
+    assert changed == {"finger_friction": f"0.5 before, {now:.4g} now, 6.0 standard deviations apart"}
+    assert change_warnings(changed)[0].startswith("finger_friction has changed since earlier sessions (0.5 before, ")
+    assert changes(SPACE, known, PRIOR, PRIOR.mean + 0.5 * far * UNITS, session(0.1)) == {}
+    few = replace(session(0.1), degrees=2)
+    assert changes(SPACE, known, PRIOR, mean, few) == {}, "two or three episodes hardly know how far they scatter"
     both, found = joined(without(known, PRIOR, SPACE, changed), PRIOR, mean, session(0.1))
     np.testing.assert_allclose((both - PRIOR.mean) / UNITS, far, atol=0.02)
     np.testing.assert_allclose(std_of(found)[1], 0.1, rtol=0.02)

@@ -184,4 +184,10 @@ def test_a_window_whose_derivatives_explode_says_nothing():
     np.testing.assert_array_equal(np.flatnonzero(kept[:, 0] == 0.0), [5])
     np.testing.assert_array_equal(kept, np.repeat(kept[:, :1], 10, axis=1))
     assert _bounded(np.zeros((4, 10, 3))).all(), "nothing depends on anything"
-    assert _bounded(np.zeros((0, 10, 3))).size == 0
+
+
+@pytest.mark.parametrize(("windows", "bad"), [(5, 1), (16, 2), (64, 12)])
+def test_explosion_is_found_among_few_windows_and_in_several(windows, bad):
+    slopes = np.random.default_rng(0).normal(size=(windows, 10, 3))
+    slopes[:bad] *= 1e4
+    assert np.count_nonzero(_bounded(slopes) == 0.0) == 10 * bad

@@ -37,6 +37,7 @@ class Acceptance:
     """Replays of held-out episodes with the prior's mean and with the estimate.
 
     Args:
+        baseline: whose values the estimate is compared with.
         share: of the way from the prior's mean to the fit, where the estimate lies; one of `SHARES`.
         cross_validated: see `Evidence`; None where enough episodes are held out.
     """
@@ -44,6 +45,7 @@ class Acceptance:
     held_out: HeldOut
     before: Replayed
     after: Replayed
+    baseline: str = "the prior"
     share: float = 1.0
     cross_validated: float | None = None
 
@@ -70,13 +72,13 @@ class Acceptance:
         """Explain a rejection, and show what was rejected."""
         evidence = self.held_out.evidence(self.before, self.after)
         judged = (
-            f"{evidence.gap_after:.4g} {evidence.gap_unit} instead of {evidence.gap_before:.4g} with the prior's values"
+            f"{evidence.gap_after:.4g} {evidence.gap_unit}, and {evidence.gap_before:.4g} with those of {self.baseline}"
             if self.cross_validated is None
             else f"{self.cross_validated:.3f} times the loss of the prior's values, cross-validated over all episodes; "
             "what lies between is worse than these too"
         )
         values = ", ".join(f"{name} {value:.4g}" for name, value in rejected.items())
         return (
-            f"no improvement: the fit predicts unseen episodes worse ({judged}), so the prior's values were kept. It "
-            f"had come to {values}. Record more episodes, or see the model's error for what it cannot express."
+            f"no improvement: the fit predicts unseen episodes worse ({judged}), so the values of {self.baseline} were "
+            f"kept. It had come to {values}. Record more episodes, or see the model's error for what it cannot express."
         )

@@ -44,7 +44,7 @@ TANGENT_STEP = 1e-3
 """Standard deviations of the prior: where a loss is smooth, differences are as exact as they are fine."""
 _SHIFT = 1e-6
 """Difference step along the sensitivities of the states, in standard deviations of the prior."""
-EXPLODED, _USUAL = 20.0, 0.95
+EXPLODED, _USUAL = 50.0, 0.75
 """A window's derivatives have exploded where most parameters' are so many times as large as this quantile of all
 windows': contact amplified them step by step, and they hold over no distance that matters."""
 
@@ -117,7 +117,9 @@ def _mjx_jacobian(loss: Loss, point: np.ndarray) -> np.ndarray:
     states, derivatives = simulator.sensitivities(loss.starts(values), loss.windows.commands, values)
     found = Tangents(point, states, derivatives * loss.prior.std)  # in units of points
     slopes = tangent_jacobian(replace(loss, tangents=found), point)
-    slopes[: -len(point)] *= _bounded(slopes[: -len(point)].reshape(len(loss.windows), -1, len(point)))[:, None]
+    of_data = slopes[: -len(point)]
+    if len(of_data):
+        of_data *= _bounded(of_data.reshape(len(loss.windows), -1, len(point)))[:, None]
     return slopes
 
 
@@ -127,7 +129,7 @@ def _bounded(slopes: np.ndarray) -> np.ndarray:
     One such window would outweigh all others, in a step and in the information.
     """
     sizes = np.sqrt(np.square(slopes).sum(axis=1))
-    usual = np.quantile(sizes, _USUAL, axis=0) if len(sizes) else np.zeros(sizes.shape[1])
+    usual = np.quantile(sizes, _USUAL, axis=0, method="lower")
     # Where only a few windows depend on a parameter, their derivatives by it alone are large; explosion is of all.
     seen = usual > 0.0
     exploded = np.median(sizes[:, seen] / usual[seen], axis=1) > EXPLODED if seen.any() else np.zeros(len(sizes), bool)

@@ -9,6 +9,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
+from scipy.special import ndtr, stdtrit
 
 from rsr.calibration import Prior
 from rsr.calibration.interface import Knowledge
@@ -31,24 +32,35 @@ def changes(
     units = np.outer(prior.std, prior.std)
     first, second = ((each - prior.mean) / prior.std for each in (earlier.mean, mean))
     # An estimate that data hardly tell lies near the prior's mean, wherever the truth is.
-    _, _, share = _of_data(found.covariance / units)
+    _, share = _of_data(found.covariance / units)
     spread = found.covariance / units + share @ (earlier.covariance / units) @ share.T
     apart = np.abs(second - share @ first) / np.sqrt(np.diag(spread))
+    # Few episodes estimate the covariance: Student's t with their degrees of freedom instead of the normal.
+    limit = stdtrit(min(found.degrees, earlier.degrees), ndtr(CHANGED))
     before, now = (space.mapping(space.to_values(each)) for each in (earlier.mean, mean))
     return {
-        name: f"{before[name]:.4g} {space[name].unit} before, {now[name]:.4g} now, {apart[index]:.1f} standard "
-        "deviations apart"
+        name: f"{_worded(before[name], space[name].unit)} before, {_worded(now[name], space[name].unit)} now, "
+        f"{apart[index]:.1f} standard deviations apart"
         for index, name in enumerate(space.names)
-        if apart[index] > CHANGED
+        if apart[index] > limit
     }
 
 
+def _worded(value: float, unit: str) -> str:
+    return f"{value:.4g}" if unit == "1" else f"{value:.4g} {unit}"
+
+
 def without(earlier: Knowledge, prior: Prior, space: ParameterSpace, changed: Collection[str]) -> Knowledge:
-    """Forget what earlier sessions say of parameters that have changed, by as much as the prior lets them vary."""
+    """Put parameters that have changed back to the prior: earlier sessions say nothing of them."""
     gone = np.isin(space.names, list(changed))
-    free = np.diag(np.where(gone, np.square(prior.std), 0.0))
-    data_std = np.where(gone, np.inf, earlier.data_std)
-    return replace(earlier, covariance=earlier.covariance + free, data_std=data_std)
+    stays = np.outer(~gone, ~gone)
+    return replace(
+        earlier,
+        mean=np.where(gone, prior.mean, earlier.mean),
+        covariance=earlier.covariance * stays + np.diag(np.where(gone, np.square(prior.std), 0.0)),
+        shared=earlier.shared * stays,
+        data_std=np.where(gone, np.inf, earlier.data_std),
+    )
 
 
 def joined(earlier: Knowledge, prior: Prior, mean: np.ndarray, found: Posterior) -> tuple[np.ndarray, Posterior]:
@@ -60,35 +72,31 @@ def joined(earlier: Knowledge, prior: Prior, mean: np.ndarray, found: Posterior)
     units = np.outer(prior.std, prior.std)
     first, second = ((each - prior.mean) / prior.std for each in (earlier.mean, mean))
     known, added = earlier.covariance / units, found.covariance / units
-    of_data, of_estimate, _ = _of_data(added)
+    of_data, _ = _of_data(added)
     left = np.linalg.inv(np.linalg.inv(known) + of_data)
-    weights = left @ np.linalg.inv(known), left @ of_estimate
+    # They sum to one. How far the prior drew an estimate is not undone: covariances are inflated, and so would that be.
+    weights = left @ np.linalg.inv(known), left @ of_data
     both = prior.mean + prior.std * (weights[0] @ first + weights[1] @ second)
     shared = [weight @ (each / units) @ weight.T for weight, each in zip(weights, _shared(earlier, found), strict=True)]
     scatter = [weight @ each @ weight.T for weight, each in zip(weights, (known, added), strict=True)]
     alike = _of_sum(*shared) * units
     covariance = (sum(scatter) - sum(shared)) * units + alike
     data_std = np.minimum(found.data_std, earlier.data_std)
-    return both, replace(found, covariance=covariance, shared=alike, data_std=data_std)
+    degrees = max(found.degrees, earlier.degrees)
+    return both, replace(found, covariance=covariance, shared=alike, data_std=data_std, degrees=degrees)
 
 
-def _of_data(covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Part a covariance [P, P] in units of the prior: into what its data say, and what the prior does.
+def _of_data(covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What data alone say in a posterior of covariance [P, P] in units of the prior.
 
     Returns:
-        Precision of the data alone; the same times what makes an estimate theirs alone; how much of a distance from the
-        prior's mean to the truth an estimate shows.
+        Their precision; how much of a distance from the prior's mean to the truth the estimate shows.
     """
     # The prior's own precision is one. Inflation may leave less of the posterior's than that: then data say nothing.
     precision, axes = np.linalg.eigh(np.linalg.inv(covariance))
-    informative = precision > 1.0
-    parts = (
-        np.where(informative, precision - 1.0, 0.0),
-        np.where(informative, precision, 0.0),
-        np.where(informative, 1.0 - 1.0 / precision, 0.0),
-    )
-    of_data, of_estimate, share = ((axes * each) @ axes.T for each in parts)
-    return of_data, of_estimate, share
+    parts = np.maximum(precision - 1.0, 0.0), np.maximum(1.0 - 1.0 / precision, 0.0)
+    of_data, share = ((axes * each) @ axes.T for each in parts)
+    return of_data, share
 
 
 def _shared(earlier: Knowledge, found: Posterior) -> tuple[np.ndarray, np.ndarray]:

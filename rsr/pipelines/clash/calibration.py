@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rsr.calibration import Calibration, Evidence, Prior, save_calibration
+from rsr.calibration import Calibration, Evidence, Prior, forgetful, save_calibration
 from rsr.calibration.uncertainty import identifiability
 from rsr.learned.clash import (
     Adapted,
@@ -61,7 +61,7 @@ def adapt_to(
 
 def as_calibration(scenario: Scenario, tuned: Tuned, prior: Prior) -> Calibration:
     """Parameters with intervals and verdicts; those that CLASH does not identify keep their prior."""
-    space, shape = scenario.space, tuned.model.shape
+    space, shape, prior = scenario.space, tuned.model.shape, forgetful(prior)
     coordinates, std = prior.mean.copy(), prior.std.copy()
     data_std = identifiability.PRIOR_INFLATION * space.prior_std
     for name, (value, spread) in _identified(tuned.model).items():
