@@ -53,7 +53,7 @@ class Fit:
 
     @property
     def status(self) -> str:
-        """`converged`, `budget spent`, or `no improvement`: the prior predicts held-out runs better, and was kept."""
+        """`converged`, `budget spent`, or `no improvement`: what was known before predicts better, and was kept."""
         return self.calibration.status
 
     def interval(self, name: str) -> tuple[float, float]:

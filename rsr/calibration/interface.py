@@ -15,7 +15,8 @@ from rsr.sessions import Session
 Verdict = Literal["identified", "weak", "not identifiable", "at bound"]
 Status = Literal["converged", "budget spent", "no improvement"]
 """`converged`: steps became smaller than the tolerance. `budget spent`: give more evaluations.
-`no improvement`: the prior explained the held-out episodes better and was kept; see `Calibration.rejected`."""
+`no improvement`: the prior, or what earlier sessions led to, explained the held-out episodes better and was kept; see
+`Calibration.rejected`."""
 
 
 Structure = Mapping[str, str | int | float]
@@ -72,7 +73,8 @@ class Evidence:
     """Prediction error on episodes that the fit never saw: RMS of the scenario's gap channel.
 
     Args:
-        gap_before, gap_after: with the prior's mean and with the estimate, on the held-out episodes.
+        gap_before, gap_after: with the prior's mean, or what earlier sessions led to, and with the estimate, on the
+            held-out episodes.
         channels: channel -> (before, after), RMS on the held-out episodes, each in its own unit.
         fitted, held_out: episode indices, counted over all sessions one after the other.
         cross_validated: where few are held out, loss over that with the prior's mean, on windows of all episodes, each
@@ -110,7 +112,7 @@ class Misfit:
 
 @dataclass(frozen=True)
 class Replays:
-    """A few held-out episodes in the gap channel: as recorded, and as replayed with the prior's mean and the estimate.
+    """A few held-out episodes in the gap channel: as recorded, and as replayed before and after.
 
     Args:
         episode: [n], episode indices as in `Evidence.held_out`.

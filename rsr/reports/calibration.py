@@ -72,8 +72,10 @@ def _checks(after: Calibration) -> Markup:
         "Sensitivities by": checks.sensitivity,
         "Gradients against differences in C": checks.gradients,
         "One step of MJX against one of C": checks.parity,
-        "Refits to resampled episodes, against the interval's standard deviation": _factors(checks.bootstrap, "x"),
-        "Windows half as long move the estimate by (standard deviations)": _factors(checks.horizon, ""),
+        "Refits to resampled episodes of this session, against its interval's standard deviation": _factors(
+            checks.bootstrap, "x"
+        ),
+        "Windows half as long move this session's own estimate by (standard deviations)": _factors(checks.horizon, ""),
     }
     lines = [f"{what}: {words}." for what, words in said.items() if words]
     return join([bullets(lines) if lines else Markup(""), _structures(after)])
@@ -115,7 +117,7 @@ NORMAL_95 = 1.96
 VERDICTS = (
     "identified: the recording determines it, the interval is narrow",
     "weak: the recording narrows it, but not by much",
-    "not identifiable: the recording says nothing about it; the value is the prior's",
+    "not identifiable: the recording says nothing about it; the value is what was known before",
     "at bound: the best value lies at the edge of what is allowed; widen the bound, or suspect the model",
 )
 
