@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from rsr.calibration.checks import (
+    MARGIN,
     FittedProblem,
     at_prior_where_unknown,
     check,
@@ -239,18 +240,21 @@ def _with_earlier(outcome: _Outcome, prior: Prior, earlier: Knowledge, held_out:
     """Add a session's outcome to what earlier ones say, if that predicts its unseen episodes better."""
     space = held_out.scenario.space
     mean, before = space.to_coordinates(outcome.values), held_out.replays(space.to_values(earlier.mean))
-    changed = earlier_sessions.changes(space, earlier, prior, mean, outcome.posterior)
+    gap_then, gap_own = (held_out.evidence(before, each).gap_after for each in (before, outcome.after))
+    # Intervals may be too narrow; a robot that changed is predicted worse by what it was, too.
+    noticed = gap_then > MARGIN * gap_own
+    changed = earlier_sessions.changes(space, earlier, prior, mean, outcome.posterior) if noticed else {}
     known = earlier_sessions.without(earlier, prior, space, changed)
     both, posterior = earlier_sessions.joined(known, prior, mean, outcome.posterior)
     values = np.clip(space.to_values(both), space.lower, space.upper)
     after = held_out.replays(values)
-    gaps = [held_out.evidence(before, each).gap_after for each in (before, outcome.after, after)]
+    gap = held_out.evidence(before, after).gap_after
     warnings = (*earlier_sessions.change_warnings(changed), *outcome.warnings)
     alone = replace(outcome, before=before, cross_validated=None, judged="")
     # Whole replays of a few episodes are mostly luck: then covariances decide alone.
-    if gaps[2] < gaps[0] or (len(held_out.held_out) < FEW and not changed and outcome.status != "no improvement"):
+    if gap < gap_then or (len(held_out.held_out) < FEW and not changed and outcome.status != "no improvement"):
         return replace(alone, values=values, posterior=posterior, after=after, warnings=warnings)
-    if changed and gaps[1] < gaps[0]:  # what did not change moved with it
+    if changed:  # and what seemed not to has changed with it
         return replace(alone, warnings=warnings)
     # The values stay, what is known of them does not: intervals reach to where both sessions lead.
     std = np.hypot(np.sqrt(np.diag(posterior.covariance)), np.abs(both - earlier.mean))

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from rsr.calibration import Effort, calibrator, next_prior, start_prior
+from rsr.calibration.fitting import _Outcome, _with_earlier
 from rsr.calibration.interface import Knowledge
+from rsr.calibration.problem import HeldOut
 from rsr.calibration.uncertainty.earlier_sessions import CHANGED, change_warnings, changes, joined, without
-from rsr.calibration.uncertainty.identifiability import Posterior
+from rsr.calibration.uncertainty.identifiability import Posterior, prior_only
 from rsr.common.progress import ignore
 from rsr.config import TuneConfig
 from rsr.scenarios import load_scenario
@@ -73,6 +75,13 @@ def test_sessions_that_agree_lead_nowhere_else_and_know_more_each_time(std):
         known = replace(known, mean=mean, covariance=both.covariance)
 
 
+def test_sessions_that_disagree_widen_each_other():
+    mean, both = joined(earlier(0.1, 0.0), PRIOR, PRIOR.mean + 1.0 * UNITS, session(0.1))
+    between = (mean - PRIOR.mean) / UNITS
+    assert ((between > 0.2) & (between < 0.8)).all()
+    assert (std_of(both) > 0.4).all(), "it reaches to both"
+
+
 def test_a_parameter_that_changed_is_named_and_forgotten():
     known, far = earlier(0.1, 0.0), np.zeros(7)
     far[1] = 1.5 * CHANGED * np.hypot(0.1, 0.1)
@@ -92,18 +101,18 @@ def test_a_parameter_that_changed_is_named_and_forgotten():
 
 @pytest.fixture(scope="module")
 def arm(tmp_path_factory):
-    return load_scenario(str(write_own_arm(tmp_path_factory.mktemp("own"))))
+    own = load_scenario(str(write_own_arm(tmp_path_factory.mktemp("own"))))
+    return replace(own, other_channels=tuple(each for each in own.other_channels if each.name == own.command))
 
 
 def test_three_sessions_of_a_simulated_arm_and_a_change_before_the_third(arm):
-    scenario = replace(arm, other_channels=tuple(each for each in arm.other_channels if each.name == arm.command))
     fitting = calibrator(TuneConfig(method="cmaes", fit_episodes=4), Effort(budget=120, max_windows=32))
-    prior, fits = start_prior(scenario), []
-    with MujocoSimulator(scenario, threads=1) as simulator:
+    prior, fits = start_prior(arm), []
+    with MujocoSimulator(arm, threads=1) as simulator:
         for number, gain in enumerate((1.0, 1.0, 1.3)):
-            recording = recorded(scenario, simulator, gain=gain * TRUTH["gain"], seed=number)
-            fits.append(fitting.fit(scenario, (recording,), prior, number, ignore))
-            prior = next_prior(scenario, fits[-1])
+            recording = recorded(arm, simulator, gain=gain * TRUTH["gain"], seed=number)
+            fits.append(fitting.fit(arm, (recording,), prior, number, ignore))
+            prior = next_prior(arm, fits[-1])
     widths = [np.sqrt(np.diag(each.covariance)) for each in fits]
     assert (widths[1] <= widths[0] * 1.2).all()
     assert [fits[1].estimates[name].verdict for name in TRUTH] == ["identified"] * len(TRUTH)
@@ -112,3 +121,54 @@ def test_three_sessions_of_a_simulated_arm_and_a_change_before_the_third(arm):
     assert warning.startswith("gain has changed since earlier sessions (0.8")
     gain = fits[2].estimates["gain"]
     assert gain.lower <= 1.3 * TRUTH["gain"] <= gain.upper
+
+
+@pytest.fixture(scope="module")
+def judges(arm):
+    """Sixteen runs of the simulated arm that no fit sees."""
+    with MujocoSimulator(arm, threads=1) as simulator:
+        episodes = [each for seed in (10, 11) for each in recorded(arm, simulator, seed=seed).episodes]
+        yield HeldOut(arm, simulator, episodes, (), tuple(range(len(episodes))))
+
+
+def arms(judges: HeldOut, std: float, **values: float) -> tuple[Knowledge, _Outcome]:
+    """What the truth's values were known to, and a session's own fit that says something else of them."""
+    space = judges.scenario.space
+    truth = space.to_coordinates(space.vector(TRUTH))
+    own = Posterior(std**2 * np.eye(2), np.full(2, std), 20)
+    values_now = space.vector({**TRUTH, **values})
+    replays = judges.replays(values_now)
+    known = Knowledge(truth, 0.1**2 * np.eye(2), np.zeros((2, 2)), np.full(2, 0.1), 20)
+    return known, _Outcome(values_now, own, "converged", replays, replays, np.zeros((0, 2)))
+
+
+def test_a_session_that_predicts_worse_leaves_the_values_and_says_so(judges):
+    known, outcome = arms(judges, 0.2, gain=1.2)
+    found = _with_earlier(outcome, start_prior(judges.scenario), known, judges)
+    assert found.status == "no improvement"
+    assert judges.scenario.space.mapping(found.values) == pytest.approx(TRUTH)
+    assert set(found.rejected) == set(TRUTH)
+    assert found.judged.startswith("no improvement: the fit predicts unseen episodes worse (")
+    assert "so the values of earlier sessions were kept" in found.judged
+    # The interval reaches to what was not taken, and the session that was not taken identifies nothing.
+    moved = np.abs(np.log(found.rejected["gain"] / TRUTH["gain"]))
+    assert np.sqrt(found.posterior.covariance[1, 1]) >= moved
+    np.testing.assert_array_equal(found.posterior.data_std, known.data_std)
+
+
+def test_a_session_in_which_nothing_moves_changes_nothing(judges):
+    known, outcome = arms(judges, 0.2)
+    space, prior = judges.scenario.space, start_prior(judges.scenario)
+    nominal = replace(outcome, values=space.nominal, posterior=prior_only(space, prior.std), status="no improvement")
+    found = _with_earlier(nominal, prior, known, judges)
+    assert space.mapping(found.values) == pytest.approx(TRUTH)
+    np.testing.assert_allclose(found.posterior.covariance, known.covariance, atol=1e-12)
+    assert (found.judged, found.rejected) == ("", {})
+
+
+def test_a_changed_parameter_is_taken_only_if_that_predicts(judges):
+    known, outcome = arms(judges, 0.05, gain=1.5)
+    found = _with_earlier(outcome, start_prior(judges.scenario), known, judges)
+    assert found.status == "no improvement", "these runs were recorded with the old gain"
+    assert judges.scenario.space.mapping(found.values) == pytest.approx(TRUTH)
+    assert not any("has changed" in each for each in found.warnings)

@@ -1,3 +1,4 @@
+from rsr.calibration.checks.drift import MARGIN as MARGIN
 from rsr.calibration.checks.expressiveness import described as described, expressed as expressed, misfits as misfits
 from rsr.calibration.checks.fit_checks import FittedProblem as FittedProblem, check as check
 from rsr.calibration.checks.survival import doubt_warnings as doubt_warnings

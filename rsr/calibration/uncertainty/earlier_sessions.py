@@ -29,20 +29,16 @@ def changes(
     Args:
         mean: of the posterior `found`, in unconstrained coordinates.
     """
-    units = np.outer(prior.std, prior.std)
-    first, second = ((each - prior.mean) / prior.std for each in (earlier.mean, mean))
-    # An estimate that data hardly tell lies near the prior's mean, wherever the truth is.
-    _, share = _of_data(found.covariance / units)
-    spread = found.covariance / units + share @ (earlier.covariance / units) @ share.T
-    apart = np.abs(second - share @ first) / np.sqrt(np.diag(spread))
+    apart, spread = _apart(earlier, prior, mean, found)
+    deviations = np.abs(apart) / np.sqrt(spread)
     # Few episodes estimate the covariance: Student's t with their degrees of freedom instead of the normal.
     limit = stdtrit(min(found.degrees, earlier.degrees), ndtr(CHANGED))
     before, now = (space.mapping(space.to_values(each)) for each in (earlier.mean, mean))
     return {
         name: f"{_worded(before[name], space[name].unit)} before, {_worded(now[name], space[name].unit)} now, "
-        f"{apart[index]:.1f} standard deviations apart"
+        f"{deviations[index]:.1f} standard deviations apart"
         for index, name in enumerate(space.names)
-        if apart[index] > limit
+        if deviations[index] > limit
     }
 
 
@@ -67,11 +63,14 @@ def joined(earlier: Knowledge, prior: Prior, mean: np.ndarray, found: Posterior)
     """Add one session's estimate [P] to what earlier sessions say; returns the mean of both, and its posterior.
 
     Both contain the prior, which counts once. Scatter of the sessions is independent, so it averages out; the model's
-    shared error is the same in all of them, so it does not.
+    shared error is the same in all of them, so it does not. Where they disagree by more than their covariances say, the
+    rest counts as scatter of both (random effects, DerSimonian and Laird 1986).
     """
     units = np.outer(prior.std, prior.std)
     first, second = ((each - prior.mean) / prior.std for each in (earlier.mean, mean))
-    known, added = earlier.covariance / units, found.covariance / units
+    apart, spread = _apart(earlier, prior, mean, found)
+    excess = np.diag(np.maximum(0.0, (np.square(apart) - spread) / 2.0))
+    known, added = earlier.covariance / units + excess, found.covariance / units + excess
     of_data, _ = _of_data(added)
     left = np.linalg.inv(np.linalg.inv(known) + of_data)
     # They sum to one. How far the prior drew an estimate is not undone: covariances are inflated, and so would that be.
@@ -84,6 +83,16 @@ def joined(earlier: Knowledge, prior: Prior, mean: np.ndarray, found: Posterior)
     data_std = np.minimum(found.data_std, earlier.data_std)
     degrees = max(found.degrees, earlier.degrees)
     return both, replace(found, covariance=covariance, shared=alike, data_std=data_std, degrees=degrees)
+
+
+def _apart(earlier: Knowledge, prior: Prior, mean: np.ndarray, found: Posterior) -> tuple[np.ndarray, np.ndarray]:
+    """Distances [P] of a session's estimate from what the earlier ones let expect, and their variances [P]."""
+    units = np.outer(prior.std, prior.std)
+    first, second = ((each - prior.mean) / prior.std for each in (earlier.mean, mean))
+    # An estimate that data hardly tell lies near the prior's mean, wherever the truth is.
+    _, share = _of_data(found.covariance / units)
+    spread = found.covariance / units + share @ (earlier.covariance / units) @ share.T
+    return second - share @ first, np.diag(spread)
 
 
 def _of_data(covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
