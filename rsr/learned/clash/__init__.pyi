@@ -80,8 +80,7 @@ from rsr.learned.clash.residual import (
     ResidualPrior as ResidualPrior,
     observe as observe,
 )
-from rsr.learned.clash.scene import ContactScene as ContactScene
-from rsr.learned.clash.scene_adaptation import (
+from rsr.learned.clash.scenes.adaptation import (
     AdaptedScene as AdaptedScene,
     adapt_scene as adapt_scene,
     compare_scene as compare_scene,
@@ -89,9 +88,10 @@ from rsr.learned.clash.scene_adaptation import (
     save_scene as save_scene,
     scene_curve as scene_curve,
 )
-from rsr.learned.clash.scene_impacts import simulate as simulate
-from rsr.learned.clash.scene_simulator import HybridScene as HybridScene
-from rsr.learned.clash.scene_tables import SceneStrikes as SceneStrikes, read_scene_strikes as read_scene_strikes
+from rsr.learned.clash.scenes.impacts import simulate as simulate
+from rsr.learned.clash.scenes.scene import ContactScene as ContactScene
+from rsr.learned.clash.scenes.simulator import HybridScene as HybridScene
+from rsr.learned.clash.scenes.tables import SceneStrikes as SceneStrikes, read_scene_strikes as read_scene_strikes
 from rsr.learned.clash.segment import (
     ROUTES as ROUTES,
     SEGMENT_M as SEGMENT_M,

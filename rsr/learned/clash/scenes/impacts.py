@@ -13,7 +13,7 @@ import numpy as np
 
 from rsr.common import rotated
 from rsr.learned.clash.residual import Patch
-from rsr.learned.clash.scene import ContactScene
+from rsr.learned.clash.scenes.scene import ContactScene
 from rsr.scenarios.built_in.strike import Strikes
 
 _CHUNK, _LONGEST_S = 16, 0.06

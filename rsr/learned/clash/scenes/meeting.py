@@ -5,7 +5,7 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
-from rsr.learned.clash.scene import ContactScene
+from rsr.learned.clash.scenes.scene import ContactScene
 
 _TOUCH_M, _FAR_M, _ERR_M = 1e-5, 0.02, 0.003
 _PROBE_S, _SLOWEST_M_S, _TURNS = 1e-5, 0.005, 30

@@ -15,9 +15,9 @@ import numpy as np
 from mujoco import rollout as mujoco_rollout
 
 from rsr.common import CalibrationError, rotated
-from rsr.learned.clash.scene_adaptation import AdaptedScene
-from rsr.learned.clash.scene_impacts import simulate
-from rsr.learned.clash.scene_meeting import gap_of, touching
+from rsr.learned.clash.scenes.adaptation import AdaptedScene
+from rsr.learned.clash.scenes.impacts import simulate
+from rsr.learned.clash.scenes.meeting import gap_of, touching
 from rsr.scenarios import Scenario
 from rsr.simulators import delayed, weights_of
 

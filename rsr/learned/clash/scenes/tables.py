@@ -9,9 +9,9 @@ import mujoco
 import numpy as np
 
 from rsr.common import ScenarioError, SessionError, rotated
-from rsr.learned.clash.scene import ContactScene
-from rsr.learned.clash.scene_impacts import simulate
-from rsr.learned.clash.scene_meeting import gap_of, touching
+from rsr.learned.clash.scenes.impacts import simulate
+from rsr.learned.clash.scenes.meeting import gap_of, touching
+from rsr.learned.clash.scenes.scene import ContactScene
 from rsr.learned.clash.tables import FEWEST, name_rows, numbers_of, refuse_copies, refuse_mirrored
 from rsr.scenarios.built_in.strike import RecordedStrikes
 

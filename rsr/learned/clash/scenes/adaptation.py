@@ -29,9 +29,9 @@ from rsr.learned.clash.frame import TOLERANCE, from_contact, relative_errors, to
 from rsr.learned.clash.law import ImpactLaw, fit_law
 from rsr.learned.clash.prediction import evidence_weights, mixed
 from rsr.learned.clash.residual import Z90, ObservedStrikes, Residual, fit_residual, observe
-from rsr.learned.clash.scene import ContactScene
-from rsr.learned.clash.scene_impacts import SceneImpacts, simulate
-from rsr.learned.clash.scene_tables import SceneStrikes
+from rsr.learned.clash.scenes.impacts import SceneImpacts, simulate
+from rsr.learned.clash.scenes.scene import ContactScene
+from rsr.learned.clash.scenes.tables import SceneStrikes
 from rsr.learned.clash.sliding import SlidingModel, fit_sliding
 from rsr.learned.clash.storage import law_card, residual_arrays, residual_card, stored_residual
 from rsr.scenarios import load_scenario

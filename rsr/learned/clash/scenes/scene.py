@@ -12,7 +12,7 @@ from mujoco import rollout as mujoco_rollout
 from scipy.spatial import ConvexHull
 
 from rsr.common import ScenarioError
-from rsr.learned.clash.scene_geometry import collides, geoms_of, points_of
+from rsr.learned.clash.scenes.geometry import collides, geoms_of, points_of
 from rsr.scenarios import Scenario, SceneCollision
 from rsr.scenarios.built_in.strike import Shape, faces_of
 
