@@ -256,16 +256,13 @@ def _with_earlier(outcome: _Outcome, prior: Prior, earlier: Knowledge, held_out:
         return replace(alone, values=values, posterior=posterior, after=after, warnings=warnings)
     if changed:  # and what seemed not to has changed with it
         return replace(alone, warnings=warnings)
-    # The values stay, what is known of them does not: intervals reach to where both sessions lead.
-    std = np.hypot(np.sqrt(np.diag(posterior.covariance)), np.abs(both - earlier.mean))
-    wider = replace(identifiability.widened(posterior, std), data_std=earlier.data_std)
     rejected = {} if np.allclose(both, earlier.mean) else space.mapping(values)  # a session that tells nothing
     reason = Acceptance(held_out, before, after, baseline="earlier sessions").reason(rejected) if rejected else ""
     return replace(
         alone,
         status="no improvement",
         values=space.to_values(earlier.mean),
-        posterior=wider,
+        posterior=Posterior(earlier.covariance, earlier.data_std, earlier.degrees, shared=earlier.shared),
         after=before,
         rejected=rejected,
         judged=reason,
