@@ -26,7 +26,8 @@ SLICES = re.compile(r"q(?:pos|vel)\[(?:[^\]]*, *)?(?:\d+ *:|: *\d+ *\])")
 
 def modules() -> list[Path]:
     """Python files of the loop's rooms, and of the room of scenarios but for what is built in."""
-    found = [path for room in ROOMS for path in (ROOT / room).rglob("*.py")] + list((ROOT / "scenarios").glob("*.py"))
+    found = [path for room in ROOMS for path in (ROOT / room).rglob("*.py")]
+    found += [path for path in (ROOT / "scenarios").rglob("*.py") if "built_in" not in path.parts]
     return [path for path in sorted(found) if not any(word in str(path.relative_to(ROOT)) for word in OF_STRUCK_BLOCKS)]
 
 
