@@ -77,12 +77,30 @@ def examine_session(
     apart = [each for each in others if each.session != _label(folder)]
     attached = [each.channel.name for each in loaded.observed if each.sensor_columns]
     inspection = inspect_session(session, loaded.channels, joint_ranges(loaded), apart, attached)
+    said = tuple(_missing_values(loaded, session))
     excitation, poses = None, ()
-    if not any(finding.severity == "reject" for finding in inspection.findings):
+    if not any(finding.severity == "reject" for finding in (*inspection.findings, *said)):
         poses = tuple(judge_poses(loaded, session))
         excitation = _excitation(loaded, session) if simulate else None
-    findings = (*inspection.findings, *poses, *judge_excitation(session, excitation or ()), *_judge_methods(loaded))
+    findings = (
+        *inspection.findings,
+        *said,
+        *poses,
+        *judge_excitation(session, excitation or ()),
+        *_judge_methods(loaded),
+    )
     return SessionPage(folder, findings, inspection, excitation)
+
+
+def _missing_values(scenario: Scenario, session: Session) -> Iterator[Finding]:
+    """Find values per episode that the scenario needs and the first episode without them does not say."""
+    for value in scenario.per_episode:
+        for episode in session.episodes:
+            try:
+                value.of(episode)
+            except SessionError as error:
+                yield from_error(error)
+                break
 
 
 def _judge_methods(scenario: Scenario) -> Iterator[Finding]:

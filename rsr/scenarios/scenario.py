@@ -186,7 +186,7 @@ class Scenario:
             return "window_s of the scenario"
         if self.gap_horizon_s <= LONGEST_WINDOW_S:
             return "gap_horizon_s, over which predictions are judged"
-        return f"{LONGEST_WINDOW_S:g} s, beyond which contact amplifies every error"
+        return f"{LONGEST_WINDOW_S:g} s, the longest that is usual: errors grow, and contact amplifies them"
 
     @property
     def gap_horizon_steps(self) -> int:

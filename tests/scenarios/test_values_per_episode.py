@@ -11,13 +11,15 @@ import pytest
 import yaml
 
 from rsr.calibration import Effort, calibrator, start_prior
+from rsr.calibration.problem.sensitivity import choose_jacobian
 from rsr.calibration.problem.windows import cut
 from rsr.common.errors import ScenarioError, SessionError
 from rsr.common.progress import ignore
 from rsr.config import TuneConfig
+from rsr.reports.session import examine_session
 from rsr.scenarios import Scenario, load_scenario
 from rsr.scenarios.channels.recorded import target_of
-from rsr.sessions import Card, Episode, Session, read_session
+from rsr.sessions import Card, Episode, Session, read_session, write_session
 from rsr.sessions.ingest.session import ingest
 from rsr.simulators import MujocoSimulator, evaluate_recording
 
@@ -190,3 +192,31 @@ def test_ingest_keeps_what_the_scenario_asks_for(scenario, tmp_path):
         folder = ingest([file], target_of(scenario), tmp_path / f"data{episode.index}", given=units, keep="hash").folder
         (stored,) = read_session(folder).episodes
         assert (float(stored.tags["kp"]), float(stored.tags["mass"])) == RUNS[episode.index]
+
+
+def test_a_column_that_the_mapping_asks_for_and_nobody_recorded_is_named(scenario, tmp_path):
+    episode = runs(scenario).episodes[0]
+    file = tmp_path / "run.csv"
+    table = np.column_stack([episode.time_s, episode["angle"], episode["setpoint"]])
+    np.savetxt(file, table, delimiter=",", header="time_s,angle.hinge,setpoint.hinge", comments="")
+    answers = {"channels": {name: {"unit": "rad"} for name in ("angle", "setpoint")}, "episodes": {"tags": ["kp"]}}
+    with pytest.raises(SessionError, match=r"got no column kp; expected one of .*angle\.hinge.*Correct `time:` or"):
+        ingest([file], target_of(scenario), tmp_path / "data", given=answers, keep="hash")
+
+
+def test_a_stored_session_without_its_values_is_rejected_before_anything_is_fitted(scenario, tmp_path):
+    session = runs(scenario)
+    mute = replace(session, episodes=tuple(replace(each, tags={"mass": "0.2"}) for each in session.episodes))
+    folder = write_session(tmp_path / "data", mute)
+    page = examine_session(folder, str(tmp_path), simulate=False)
+    assert page.verdict == "reject"
+    (finding,) = [each for each in page.findings if each.severity == "reject"]
+    assert (finding.where, finding.got) == ("episode 0", "no tag 'kp'")
+    whole = examine_session(write_session(tmp_path / "whole", session), str(tmp_path), simulate=False)
+    assert not [each for each in whole.findings if "no tag" in each.got]
+
+
+def test_the_default_method_differentiates_a_scenario_with_effects():
+    servo = load_scenario(Path(__file__).resolve().parents[2] / "examples" / "servo" / "scenario.yaml")
+    assert choose_jacobian(servo, "mjx")[0] == "mjx"
+    assert hash(servo) == hash(replace(servo)), "compiled simulators are looked up by their scenario"

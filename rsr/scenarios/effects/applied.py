@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -151,7 +151,7 @@ class Effects:
     dofs: int
     reads_load: bool
     rubbing: tuple[int, ...]
-    document: Mapping[str, Any]
+    document: Mapping[str, Any] = field(hash=False)
 
     def forces(
         self,

@@ -119,6 +119,15 @@ def _wanted(recording: Recording, mapping: ChannelMapping) -> dict[str, tuple[st
         for name in holders:
             wanted[name].append(column)
         if not holders:  # an array of its own, as in npz and HDF5
+            streams = [stream.name for stream in recording.streams]
+            if column not in streams:
+                known = dict.fromkeys(each for name in wanted for each in recording.stream(name).columns)
+                raise SessionError(
+                    got=f"no column {printable(column)}",
+                    expected=f"one of {listed(tuple(known), 40)}",
+                    where=str(recording.path),
+                    next_step="Correct `time:` or `episodes:` in the mapping, or add the column to the recording.",
+                )
             wanted.setdefault(recording.stream(column).name, []).append(recording.stream(column).columns[0])
     for name, columns in wanted.items():
         missing = [column for column in columns if column not in recording.stream(name).columns]
