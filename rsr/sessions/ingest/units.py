@@ -12,12 +12,12 @@ _SPELLINGS = {
     "rad": 1.0, "deg": _DEG, "rev": 2 * math.pi, "m": 1.0, "mm": 1e-3, "cm": 1e-2, "inch": 0.0254, "rad/s": 1.0,
     "deg/s": _DEG, "rpm": 2 * math.pi / 60, "m/s": 1.0, "mm/s": 1e-3, "cm/s": 1e-2, "m/s2": 1.0, "g": 9.80665,
     "rad/s2": 1.0, "deg/s2": _DEG, "N": 1.0, "mN": 1e-3, "N m": 1.0, "mN m": 1e-3, "N cm": 1e-2, "s": 1.0, "ms": 1e-3,
-    "us": 1e-6, "ns": 1e-9, "1": 1.0, "%": 1e-2,
+    "us": 1e-6, "ns": 1e-9, "1": 1.0, "%": 1e-2, "mA": 1e-3, "mV": 1e-3,
 }  # fmt: skip
 _OURS = {
     "deg": "rad", "rev": "rad", "mm": "m", "cm": "m", "inch": "m", "deg/s": "rad/s", "rpm": "rad/s", "mm/s": "m/s",
     "cm/s": "m/s", "g": "m/s2", "deg/s2": "rad/s2", "mN": "N", "mN m": "N m", "N cm": "N m", "ms": "s", "us": "s",
-    "ns": "s", "%": "1",
+    "ns": "s", "%": "1", "mA": "A", "mV": "V",
 }  # fmt: skip
 _WORDS = {
     "degree": "deg", "degrees": "deg", "°": "deg", "radian": "rad", "radians": "rad", "dps": "deg/s",
