@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from rsr.calibration.checks import (
     MARGIN,
+    USUAL_WINDOWS,
     FittedProblem,
     at_prior_where_unknown,
     check,
@@ -49,7 +50,7 @@ SWAPPED_SHARE = 1 / 3
 
 
 class Effort(BaseModel):
-    """Effort of a fit. With the defaults one of push_cube takes some forty seconds of one core's time.
+    """Effort of a fit. With the defaults one of push_cube takes some eighty seconds of processor time.
 
     Args:
         budget: points that the search may evaluate.
@@ -64,7 +65,7 @@ class Effort(BaseModel):
 
     budget: int = Field(default=960, ge=1)
     window_steps: int | None = Field(default=None, ge=1)
-    max_windows: int = Field(default=128, ge=1)
+    max_windows: int = Field(default=USUAL_WINDOWS, ge=1)
     gap_horizon_steps: int | None = Field(default=None, ge=1)
     threads: int = Field(default=2, ge=1)
 
@@ -208,7 +209,7 @@ class WindowCalibrator:
             before=accepted.before,
             after=accepted.after if share > 0.0 else accepted.before,
             trace=found.search.trace,
-            warnings=(*expressed(misfit), *filter(None, [found.search.remark]), *checked.warnings),
+            warnings=(*expressed(misfit), found.search.remark, *checked.warnings),
             checks=replace(checked.checks, windows=self._windows_in_words(loss), model_error=described(misfit)),
             misfits=misfit,
             rejected=rejected,
@@ -290,6 +291,13 @@ def _without_information(loss: Loss, held_out: HeldOut) -> _Outcome:
 def _calibration(scenario: Scenario, method: str, held_out: HeldOut, outcome: _Outcome) -> Calibration:
     estimates = identifiability.estimates(scenario.space, outcome.values, outcome.posterior)
     doubts = {name: why for name, why in outcome.checks.doubts.items() if estimates[name].verdict == "weak"}
+    warnings = (
+        outcome.judged,
+        *outcome.warnings,
+        *identifiability.at_bound_warnings(estimates),
+        *identifiability.correlation_warnings(scenario, outcome.posterior.covariance, estimates),
+        *doubt_warnings(doubts),
+    )
     return Calibration(
         scenario=scenario.name,
         method=method,
@@ -301,13 +309,7 @@ def _calibration(scenario: Scenario, method: str, held_out: HeldOut, outcome: _O
         data_std=dict(zip(scenario.space.names, outcome.posterior.data_std.tolist(), strict=True)),
         evidence=replace(held_out.evidence(outcome.before, outcome.after), cross_validated=outcome.cross_validated),
         trace=outcome.trace,
-        warnings=(
-            *filter(None, [outcome.judged]),
-            *outcome.warnings,
-            *identifiability.at_bound_warnings(estimates),
-            *identifiability.correlation_warnings(scenario, outcome.posterior.covariance, estimates),
-            *doubt_warnings(doubts),
-        ),
+        warnings=tuple(filter(None, warnings)),
         replays=held_out.shown(outcome.before, outcome.after),
         checks=outcome.checks,
         misfits=outcome.misfits,

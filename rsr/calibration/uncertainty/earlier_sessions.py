@@ -76,7 +76,8 @@ def joined(earlier: Knowledge, prior: Prior, mean: np.ndarray, found: Posterior)
     # They sum to one. How far the prior drew an estimate is not undone: covariances are inflated, and so would that be.
     weights = left @ np.linalg.inv(known), left @ of_data
     both = prior.mean + prior.std * (weights[0] @ first + weights[1] @ second)
-    shared = [weight @ (each / units) @ weight.T for weight, each in zip(weights, _shared(earlier, found), strict=True)]
+    own_shared = np.zeros_like(added) if found.shared is None else found.shared / units
+    shared = [weights[0] @ (earlier.shared / units) @ weights[0].T, weights[1] @ own_shared @ weights[1].T]
     scatter = [weight @ each @ weight.T for weight, each in zip(weights, (known, added), strict=True)]
     alike = _of_sum(*shared) * units
     covariance = (sum(scatter) - sum(shared)) * units + alike
@@ -106,11 +107,6 @@ def _of_data(covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     parts = np.maximum(precision - 1.0, 0.0), np.maximum(1.0 - 1.0 / precision, 0.0)
     of_data, share = ((axes * each) @ axes.T for each in parts)
     return of_data, share
-
-
-def _shared(earlier: Knowledge, found: Posterior) -> tuple[np.ndarray, np.ndarray]:
-    none = np.zeros_like(earlier.covariance)
-    return earlier.shared, none if found.shared is None else found.shared
 
 
 def _of_sum(first: np.ndarray, second: np.ndarray) -> np.ndarray:
