@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from rsr.calibration.search import (
     promising,
     refine,
     reweighted,
+    settled,
 )
 from rsr.calibration.search.refinement import Linearisation
 from rsr.common import Advance, derive_seed, part_of
@@ -87,6 +88,8 @@ def _by_long_windows(
     if not longer.lengths or not promising(few, found.point, derive_seed(seed, "promising")):
         return None
     second = derive_seed(derive_seed(seed, "search"), "second")
+    # The search ended at the minimum of a loss with other weights: there no second one is better, only elsewhere.
+    found = replace(found, point=settled(few, found.point)[1])
     checked = checked_end(few, found, search, round(FIRST_SHARE * budget), second, part_of(advance, 0.0, 0.3))
     right = longest_right(loss, checked.point, longer.lengths, longer.cut, seed, part_of(advance, 0.3, 1.0))
     if right is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -21,11 +22,20 @@ def run(name: str, folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
+def table_of(text: str) -> dict[str, list[float]]:
+    """Read value and interval of both parameters where they are printed first."""
+    rows = {name: re.search(rf"^ *{name} .*$", text, re.MULTILINE) for name in ("damping", "gain")}
+    return {name: [float(each) for each in re.findall(r"\d\.\d+", row.group())] for name, row in rows.items()}
+
+
 @pytest.mark.slow
 def test_arrays_are_calibrated_to_a_tuned_model(tmp_path):
     said = run("calibrate_from_arrays.py", tmp_path)
     assert "4 runs fitted" in said
     assert "RMS error against horizon" in said
+    assert "warning" not in said  # the model is right: whatever it warned of would be a false alarm
+    tutorial = (EXAMPLES.parent / "docs" / "first-calibration.md").read_text()
+    assert table_of(said) == {name: pytest.approx(row, rel=0.01) for name, row in table_of(tutorial).items()}
     tuned = mujoco.MjModel.from_xml_path(str(tmp_path / "tuned.xml"))
     assert tuned.joint("elbow").damping[0] == pytest.approx(1.6 * 0.4, rel=0.03)
     assert {path.name for path in tmp_path.glob("*.png")} == {"parameters.png", "horizon.png"}

@@ -20,6 +20,10 @@ from rsr.calibration.search.refinement import (
     linearise as linearise,
     refine as refine,
 )
-from rsr.calibration.search.right_model import longest_right as longest_right, promising as promising
+from rsr.calibration.search.right_model import (
+    longest_right as longest_right,
+    promising as promising,
+    settled as settled,
+)
 from rsr.calibration.search.second import SAID as SAID, checked_end as checked_end
 from rsr.calibration.search.sysid import search_sysid as search_sysid

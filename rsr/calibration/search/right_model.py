@@ -52,7 +52,8 @@ def longest_right(
         lengths: in control steps, the longest first.
         cut: makes windows of a length.
     """
-    _, point = _begun(with_initial_states(_in_noises(loss.thinned(FEW_WINDOWS)), point), point)
+    # In units of the noise: whole runs amplify what the search left open.
+    _, point = settled(with_initial_states(_in_noises(loss.thinned(FEW_WINDOWS)), point), point)
     for turn, steps in enumerate(lengths):
         advance(turn / len(lengths), f"windows of {steps * loss.scenario.control_dt_s:.2g} s")
         found = right_fit(replace(loss, windows=cut(steps), biases=None), point, seed)
@@ -67,11 +68,11 @@ def promising(loss: Loss, point: np.ndarray, seed: int) -> bool:
     It errs by a few noises at most, and its loss is smooth: contact is no smoother over a whole run.
     """
     loss = with_initial_states(_in_noises(loss), point)
-    return _within(loss, point, ASSUMED_NOISES) and is_smooth(*_begun(loss, point), seed)
+    return _within(loss, point, ASSUMED_NOISES) and is_smooth(*settled(loss, point), seed)
 
 
-def _begun(loss: Loss, point: np.ndarray) -> tuple[Loss, np.ndarray]:
-    """Descend from a search's end [P] in units of the noise: whole runs amplify what it leaves open."""
+def settled(loss: Loss, point: np.ndarray) -> tuple[Loss, np.ndarray]:
+    """Descend to the minimum of a smooth loss near a search's end [P]; the loss gets the tangents taken there."""
     for _ in range(2):
         loss = replace(loss, tangents=tangents_by_differences(loss, point))
         point = descend_exactly(loss, point, FEW_STEPS)
