@@ -44,9 +44,16 @@ if os.environ.get("RSR_EVERY_EXTRA"):
     pytest.importorskip = lambda name, **_: importlib.import_module(name)
 
 
+_SLOW_TIMEOUT_S = 1800
+"""Of tests marked slow, which take a minute or two on a quiet machine; of others: `timeout` in pyproject.toml."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that have slow tests, so that at the end no process works on a long one alone."""
-    dear = {item.path for item in items if item.get_closest_marker("slow")}
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    for item in slow:
+        item.add_marker(pytest.mark.timeout(_SLOW_TIMEOUT_S))
+    dear = {item.path for item in slow}
     items.sort(key=lambda item: item.path not in dear)
 
 
