@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import importlib
 import os
+import signal
 import socket
 import sys
 from collections.abc import Iterator
@@ -18,6 +19,10 @@ for _name in ("PREFECT_API_URL", "PREFECT_API_KEY", "PREFECT_PROFILE"):
     os.environ.pop(_name, None)
 os.environ["PREFECT_SERVER_ANALYTICS_ENABLED"] = "false"
 os.environ["DVC_NO_ANALYTICS"] = "1"
+
+# Ctrl-C ends what tests start, also where the shell that runs these tests in its background has it ignored.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Processes that tests start find the toy loop (tests/toy) and this checkout, whatever folder they run in.
 _TESTS = Path(__file__).resolve().parent
