@@ -39,6 +39,7 @@ def test_a_campaign_is_looked_at(tmp_path):
     assert {path.name for path in tmp_path.glob("*.*")} == {"loop.png", "parameters.png", "report.html"}
 
 
+@pytest.mark.slow
 def test_a_policy_is_trained_and_exported(tmp_path):
     said = run("train_and_export.py", tmp_path, "4000")
     assert "joint displacements: [[" in said
