@@ -50,7 +50,24 @@ def test_a_structure_is_chosen_kept_and_honoured(tmp_path, capsys):
     file.write_text(file.read_text().replace(choices, "  condim: [4, 3]\n"))  # four structures in place of twelve
     recording = ["--scenario", str(file), "--sessions", str(session)]
     out = tmp_path / "calibration"
-    assert main(["calibrate", *recording, "--episodes", "4", "--structure", "--budget", "120", "--out", str(out)]) == 0
+    assert (
+        main(
+            [
+                "calibrate",
+                *recording,
+                "--method",
+                "cmaes",
+                "--episodes",
+                "4",
+                "--structure",
+                "--budget",
+                "60",
+                "--out",
+                str(out),
+            ]
+        )
+        == 0
+    )
     assert "structure: cone elliptic, condim " in capsys.readouterr().out
     assert load_calibration(out).structure["cone"] == "elliptic"
     target = tmp_path / "figures.json"
