@@ -14,11 +14,10 @@ from baselines.gnn_fignet import new_fignet
 
 from rsr.calibration import Calibration, Effort, calibrator, load_calibration, save_calibration, start_prior
 from rsr.common import Advance, bar, part_of, read_json, write_json
-from rsr.config import TuneConfig
+from rsr.config import GnnConfig, TuneConfig
 from rsr.learned.gnn import (
     RECORD,
     ContactNetwork,
-    GnnSettings,
     HeldOutTrajectories,
     LearningProblem,
     fit_gnn,
@@ -54,7 +53,7 @@ def problem_of(folder: Path, seed: int, quick: bool) -> LearningProblem:
         with bar(f"identify {seed}") as advance:
             save_calibration(fitting.fit(scenario, (session,), start_prior(scenario), SEED, advance), place)
     teacher: Calibration = load_calibration(place)
-    settings = GnnSettings(trajectories=12, steps=3, finetune_steps=2) if quick else GnnSettings()
+    settings = GnnConfig(trajectories=12, steps=3, finetune_steps=2) if quick else GnnConfig()
     return LearningProblem(scenario, (session,), teacher.vector(), teacher.evidence.fitted, settings, SEED)
 
 
@@ -89,7 +88,7 @@ def by_fignet(folder: Path, quick: bool) -> dict[str, Figure]:
             untrained = new_fignet(SEED, dt_s=problem.scenario.control_dt_s)
             learning = part_of(advance, 0.1, 0.8)
             network = train_network(
-                taught, problem.settings.training, SEED, learning, network=untrained, folder=place / "training"
+                taught, problem.training, SEED, learning, network=untrained, folder=place / "training"
             )
             return keep_better(network, problem, place, part_of(advance, 0.8, 1.0))
 
@@ -108,7 +107,7 @@ def by_augmentation(folder: Path, quick: bool) -> dict[str, Figure]:
         turned = augment(recorded, problem.settings.trajectories)
         made: list[ContactNetwork] = []
         with bar(f"augmented {seed}") as advance:
-            train = partial(train_network, turned, problem.settings.training, SEED, advance)
+            train = partial(train_network, turned, problem.training, SEED, advance)
             cpu_s = _cpu_s(lambda: made.append(train()))
         judges = HeldOutTrajectories(problem.scenario, problem.session, problem.teacher)
         unseen = unseen_episodes(problem.scenario, problem.session, problem.fitted)

@@ -10,8 +10,8 @@ from _common import Figure
 
 from rsr.calibration import Calibration, calibrator, load_calibration, save_calibration, start_prior
 from rsr.common import bar, ignore, read_json
-from rsr.config import TuneConfig
-from rsr.learned.gnn import RECORD, GnnSettings, LearningProblem, fit_gnn, freed_of_noise
+from rsr.config import GnnConfig, TuneConfig
+from rsr.learned.gnn import RECORD, LearningProblem, fit_gnn, freed_of_noise
 from rsr.scenarios import Scenario, load_scenario
 from rsr.sessions import Session, read_contactnets
 
@@ -41,12 +41,12 @@ def tosses(folder: Path, quick: bool) -> dict[str, Figure]:
 def _fit(scenario: Scenario, session: Session, folder: Path, quick: bool) -> None:
     if quick:
         few = replace(session, episodes=session.episodes[:8])
-        settings = GnnSettings(trajectories=20, steps=3, finetune_steps=2)
+        settings = GnnConfig(trajectories=20, steps=3, finetune_steps=2)
         fit_gnn(LearningProblem(scenario, (few,), scenario.space.nominal, range(5), settings, 0), folder, ignore)
         return
     teacher = _identified(scenario, session, folder / "teacher")
     with bar("tosses") as advance:
-        problem = LearningProblem(scenario, (session,), teacher.vector(), teacher.evidence.fitted, GnnSettings(), 0)
+        problem = LearningProblem(scenario, (session,), teacher.vector(), teacher.evidence.fitted, GnnConfig(), 0)
         fit_gnn(problem, folder, advance)
 
 

@@ -35,6 +35,7 @@ from baselines.strikes.mujoco import grid_search
 from rsr.common import bar, generator
 from rsr.learned.clash import (
     ROUTES,
+    STEPS,
     HybridStrikes,
     PushSettings,
     Rollouts,
@@ -67,7 +68,7 @@ def measure(quick: bool, stand_ins: int, steps: int, trials: int, pairs: int, ke
     if quick:
         steps, trials, pairs = 2500, 4, 3000
     shape = load_shape("semi_cylinder")
-    surrogate = distilled(shape, pairs)
+    surrogate = distilled(shape, pairs, STEPS // 10 if quick else STEPS)
     settings = PushSettings(train_steps=steps)
     rows = []
     with bar("stand-ins") as advance:
@@ -79,10 +80,10 @@ def measure(quick: bool, stand_ins: int, steps: int, trials: int, pairs: int, ke
     return figures | {"stand_ins": len(seeds), "training_strikes": steps, "trials": trials}
 
 
-def distilled(shape: Shape, pairs: int) -> Surrogate:
+def distilled(shape: Shape, pairs: int, steps: int) -> Surrogate:
     with tempfile.TemporaryDirectory() as folder:
         known = load_pairs(generate_pairs(shape, Path(folder) / "strikes", pairs))
-    return distil(shape, known).surrogate
+    return distil(shape, known, steps).surrogate
 
 
 def stand_in_figures(

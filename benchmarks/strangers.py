@@ -199,7 +199,10 @@ def subset(session: Session, chosen: np.ndarray) -> Session:
 def fitted_by_rsr(scenario: Scenario, recorded: Session, count: int, draw: int, quick: bool) -> dict[str, Figure]:
     """Values, processor time and what it says of itself, of a fit with defaults."""
     begun = time.process_time()
-    fitting = calibrator(TuneConfig(fit_episodes=count), *([QUICK_EFFORT] if quick else []))
+    if quick:  # without MJX, which would compile for minutes
+        fitting = calibrator(TuneConfig(method="cmaes", fit_episodes=count), QUICK_EFFORT)
+    else:
+        fitting = calibrator(TuneConfig(fit_episodes=count))
     found = fitting.fit(scenario, (recorded,), start_prior(scenario), draw, ignore)
     spent = time.process_time() - begun
     verdicts = [each.verdict for each in found.estimates.values()]

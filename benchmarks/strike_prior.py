@@ -24,6 +24,7 @@ from rsr.common import bar
 from rsr.learned.clash import (
     MIRROR,
     PRIOR,
+    STEPS,
     BaseModel,
     ObservedStrikes,
     ResidualPrior,
@@ -55,7 +56,7 @@ def measure(quick: bool, steps: int, pairs: int) -> dict[str, Figure]:
     draws: list[tuple[ObservedStrikes, np.ndarray]] = []
     for name in shapes:
         shape = load_shape(name)
-        surrogate = distilled(shape, pairs)
+        surrogate = distilled(shape, pairs, STEPS // 10 if quick else STEPS)
         for seed in seeds:
             draws += leftovers(shape, surrogate, seed)
     known = stacked(draws)

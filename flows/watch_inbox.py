@@ -9,7 +9,7 @@ from rsr_tasks.lab import look
 
 @flow(name="watch-inbox", persist_result=False)
 def watch_inbox(folder: str = ".") -> list[str]:
-    """Look once at every campaign that waits; made to run on a schedule. Returns what was told, one line each.
+    """Look once at every campaign that waits; made to run on a schedule. Returns what was emitted, one line each.
 
     Files say what came, so nothing is lost while neither server nor worker runs: the next look finds it.
 

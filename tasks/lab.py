@@ -178,4 +178,4 @@ def _is_news(workspace: Workspace, found: Arrival) -> bool:
 
 
 def _note(workspace: Workspace) -> Path:
-    return workspace.root / ".rsr" / "told.json"
+    return workspace.root / ".rsr" / "emitted.json"

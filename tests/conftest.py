@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import importlib
 import os
+import signal
 import socket
 import sys
 from collections.abc import Iterator
@@ -18,6 +19,10 @@ for _name in ("PREFECT_API_URL", "PREFECT_API_KEY", "PREFECT_PROFILE"):
     os.environ.pop(_name, None)
 os.environ["PREFECT_SERVER_ANALYTICS_ENABLED"] = "false"
 os.environ["DVC_NO_ANALYTICS"] = "1"
+
+# Ctrl-C ends what tests start, also where the shell that runs these tests in its background has it ignored.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Processes that tests start find the toy loop (tests/toy) and this checkout, whatever folder they run in.
 _TESTS = Path(__file__).resolve().parent
@@ -44,9 +49,16 @@ if os.environ.get("RSR_EVERY_EXTRA"):
     pytest.importorskip = lambda name, **_: importlib.import_module(name)
 
 
+_SLOW_TIMEOUT_S = 1800
+"""Of tests marked slow, which take a minute or two on a quiet machine; of others: `timeout` in pyproject.toml."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that have slow tests, so that at the end no process works on a long one alone."""
-    dear = {item.path for item in items if item.get_closest_marker("slow")}
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    for item in slow:
+        item.add_marker(pytest.mark.timeout(_SLOW_TIMEOUT_S))
+    dear = {item.path for item in slow}
     items.sort(key=lambda item: item.path not in dear)
 
 

@@ -17,9 +17,12 @@ import psutil
 
 _MARK = "RSR_IN_TERMINAL"
 _PATIENCE_S = 300.0
-_TAKE_TERMINAL = (
-    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execvp(sys.argv[1], sys.argv[1:])"
-)
+_TAKE_TERMINAL = """
+import fcntl, os, signal, sys, termios
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which `nohup` has these tests ignore
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
 """In the child itself, not before it begins (`preexec_fn`): JAX, which other tests load, warns of every plain fork."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

@@ -16,7 +16,7 @@ from rsr.common.files import read_json
 from rsr.sessions import write_session
 from tests.calibration.pendulum_stand_in import swings
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

@@ -142,6 +142,8 @@ KEYS = {
     "zero_s": "bias_window_s",
     "one_is": "display_unit",
     "shifts": "sensor_delay",
+    # mappings
+    "late_s": "delay_s",
     # calibration.json
     "race": "structure_losses",
 }

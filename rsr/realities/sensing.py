@@ -1,4 +1,4 @@
-"""Sensors of a stand-in: noise other than stated, biases, lateness; and the row of a session that becomes of it."""
+"""Sensors of a stand-in: noise other than stated, biases, delays; and the row of a session that becomes of it."""
 
 from __future__ import annotations
 

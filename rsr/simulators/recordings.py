@@ -64,22 +64,24 @@ def evaluate_recording(
         )
     rollouts = [(episode, start) for episode in compared for start in begun[episode.index]]
     errors = _by_episode(compared, rollouts, predict(scenario, rollouts, values, simulator), scenario)
-    groups = [scenario.group(episode) for episode in compared]
-    figures = {
+    skipped = [episode.index for episode in chosen if not begun[episode.index]]
+    return _figures(scenario, compared, errors) | {"start": name, "skipped": skipped}
+
+
+def _figures(
+    scenario: Scenario, compared: Sequence[Episode], errors: Mapping[int, Mapping[str, list[np.ndarray]]]
+) -> dict[str, Any]:
+    """The scenario's metrics, over all episodes and of each."""
+    metrics, groups = scenario.evaluation.metrics, [scenario.group(episode) for episode in compared]
+    figures: dict[str, Any] = {
         metric.name: metric.total([errors[episode.index][metric.channel] for episode in compared], groups)
-        for metric in scenario.evaluation.metrics
+        for metric in metrics
     }
     each = {
-        str(index): {metric.name: metric.episode(error[metric.channel]) for metric in scenario.evaluation.metrics}
+        str(index): {metric.name: metric.episode(error[metric.channel]) for metric in metrics}
         for index, error in errors.items()
     }
-    return figures | {
-        "start": name,
-        "episodes": len(compared),
-        "trials": len(set(groups)),
-        "skipped": [episode.index for episode in chosen if not begun[episode.index]],
-        "per_episode": each,
-    }
+    return figures | {"episodes": len(compared), "trials": len(set(groups)), "per_episode": each}
 
 
 def unseen_episodes(scenario: Scenario, session: Session, fitted: Sequence[int]) -> tuple[int, ...]:

@@ -26,6 +26,7 @@ def quick_fit(method: str, seed: int = 0, threads: int = 2) -> Calibration:
 class CalibratorContract:
     method: str
 
+    @pytest.mark.slow
     def test_same_seed_same_result_whatever_the_threads(self):
         first, second = quick_fit(self.method), quick_fit(self.method, threads=1)
         assert first.estimates == second.estimates

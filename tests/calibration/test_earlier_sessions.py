@@ -105,6 +105,7 @@ def arm(tmp_path_factory):
     return replace(own, other_channels=tuple(each for each in own.other_channels if each.name == own.command))
 
 
+@pytest.mark.slow
 def test_three_sessions_of_a_simulated_arm_and_a_change_before_the_third(arm):
     fitting = calibrator(TuneConfig(method="cmaes", fit_episodes=4), Effort(budget=120, max_windows=32))
     prior, fits = start_prior(arm), []

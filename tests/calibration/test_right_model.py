@@ -85,6 +85,7 @@ def test_a_right_model_is_fitted_by_whole_runs_and_says_more(scenario, simulator
     assert (np.abs(horizon_shift(found.loss, found.point, 0)) < 3 * std).all()
 
 
+@pytest.mark.slow
 def test_a_wrong_model_keeps_short_windows(scenario, simulator):
     episodes = list(recorded(scenario, simulator, bent=0.5).episodes)
     loss, point = searched(scenario, simulator, episodes)

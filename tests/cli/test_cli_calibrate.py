@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -41,10 +42,32 @@ def test_unknown_sensitivity(finished, tmp_path, capsys):
 
 @pytest.mark.slow
 def test_a_structure_is_chosen_kept_and_honoured(tmp_path, capsys):
-    session = write_session(tmp_path / "data", tosses_of(load_scenario("cube_toss")))
-    recording = ["--scenario", "cube_toss", "--sessions", str(session)]
+    scenario = load_scenario("cube_toss")
+    session = write_session(tmp_path / "data", tosses_of(scenario))
+    file = shutil.copytree(scenario.folder, tmp_path / "tosses") / "scenario.yaml"
+    choices = "  condim: [4, 3, 6]\n  integrator: [implicitfast, Euler]\n"
+    assert choices in file.read_text()
+    file.write_text(file.read_text().replace(choices, "  condim: [4, 3]\n"))  # four structures in place of twelve
+    recording = ["--scenario", str(file), "--sessions", str(session)]
     out = tmp_path / "calibration"
-    assert main(["calibrate", *recording, "--episodes", "4", "--structure", "--out", str(out)]) == 0
+    assert (
+        main(
+            [
+                "calibrate",
+                *recording,
+                "--method",
+                "cmaes",
+                "--episodes",
+                "4",
+                "--structure",
+                "--budget",
+                "60",
+                "--out",
+                str(out),
+            ]
+        )
+        == 0
+    )
     assert "structure: cone elliptic, condim " in capsys.readouterr().out
     assert load_calibration(out).structure["cone"] == "elliptic"
     target = tmp_path / "figures.json"
@@ -56,7 +79,8 @@ def test_a_structure_is_chosen_kept_and_honoured(tmp_path, capsys):
 @pytest.mark.slow
 def test_all_methods_side_by_side(finished, tmp_path, capsys):
     recording = ["--scenario", "push_cube", "--sessions", str(finished.session_dir(1)), "--out", str(tmp_path)]
-    assert main(["calibrate", *recording, "--method", "all", "--episodes", "2", "--sensitivity", "auto"]) == 0
+    options = ["--method", "all", "--episodes", "2", "--sensitivity", "auto", "--budget", "60"]
+    assert main(["calibrate", *recording, *options]) == 0
     out = capsys.readouterr().out
     comparison = read_json(tmp_path / "comparison.json")
     assert set(comparison["methods"]) == set(METHODS)

@@ -85,7 +85,8 @@ def test_held_out_episodes_of_other_sessions(session, finished, capsys):
 @pytest.mark.slow
 def test_calibration_is_written_and_can_be_evaluated(session, tmp_path, capsys):
     recording = ["--scenario", "push_cube", "--sessions", str(session)]
-    assert main(["calibrate", *recording, "--method", "cmaes", "--episodes", "2", "--out", str(tmp_path)]) == 0
+    options = ["--method", "cmaes", "--episodes", "2", "--budget", "60"]
+    assert main(["calibrate", *recording, *options, "--out", str(tmp_path)]) == 0
     out = capsys.readouterr().out
     assert "gap on 10 held-out episodes:" in out
     assert out.endswith(f"{tmp_path}\n")

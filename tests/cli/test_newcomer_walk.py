@@ -55,8 +55,8 @@ def test_the_printed_hints_alone_lead_to_a_correct_session(tmp_path):
 
     mapping = yaml.safe_load((tmp_path / "mappings" / "double_pendulum.yaml").read_text())
     assert mapping["channels"]["joint_position"]["columns"] == ["shoulder", "elbow"]
-    assert abs(mapping["channels"]["joint_position"]["late_s"] - 0.040) < 2e-4
-    late_s = abs(mapping["channels"]["joint_position"]["late_s"] - 0.040)
+    assert abs(mapping["channels"]["joint_position"]["delay_s"] - 0.040) < 2e-4
+    delay_s = abs(mapping["channels"]["joint_position"]["delay_s"] - 0.040)
     (episode,) = read_session(folder).episodes
     with np.load(tmp_path / "run_truth.npz") as truth:
         for column in (0, 1):
@@ -64,7 +64,7 @@ def test_the_printed_hints_alone_lead_to_a_correct_session(tmp_path):
             speed = np.interp(episode.time_s + 0.040, truth["time_s"], truth["velocity"][:, column])
             wrong = episode["joint_position"][:, column] - true
             assert np.sqrt(np.mean(wrong**2)) < 2 * NOISE_RAD
-            assert np.abs(wrong).max() < 5 * NOISE_RAD + late_s * np.abs(speed).max()
+            assert np.abs(wrong).max() < 5 * NOISE_RAD + delay_s * np.abs(speed).max()
             assert np.abs(episode["joint_velocity"][:, column] - speed).max() < 5 * np.deg2rad(1.0)
 
 
@@ -82,13 +82,13 @@ def test_in_a_terminal_the_same_is_asked_and_enter_takes_the_suggestion(tmp_path
     assert "channels.joint_position.unit [deg]:" in shown
     mapping = yaml.safe_load((tmp_path / "mappings" / "double_pendulum.yaml").read_text())
     assert mapping["channels"]["joint_position"]["unit"] == "deg"
-    assert abs(mapping["channels"]["joint_position"]["late_s"] - 0.040) < 2e-4
+    assert abs(mapping["channels"]["joint_position"]["delay_s"] - 0.040) < 2e-4
 
 
 def test_the_next_recording_needs_nothing(tmp_path):
     assert run(str(MAKE_RUN), "run.csv", where=tmp_path).returncode == 0
     (tmp_path / "mappings").mkdir()
-    answers = {"channels": {"joint_position": {"unit": "deg", "late_s": 0.04}}}
+    answers = {"channels": {"joint_position": {"unit": "deg", "delay_s": 0.04}}}
     (tmp_path / "mappings" / "double_pendulum.yaml").write_text(yaml.safe_dump(answers))
     assert ingest(tmp_path).stdout.strip() == "data/double_pendulum/session-001"
     again = ingest(tmp_path)

@@ -17,7 +17,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 def run(name: str, folder: Path, *arguments: str) -> str:
     command = [sys.executable, "-W", "error::UserWarning", str(EXAMPLES / name), *arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=280)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -49,6 +49,7 @@ def test_a_campaign_is_looked_at(tmp_path):
     assert {path.name for path in tmp_path.glob("*.*")} == {"loop.png", "parameters.png", "report.html"}
 
 
+@pytest.mark.slow
 def test_a_policy_is_trained_and_exported(tmp_path):
     said = run("train_and_export.py", tmp_path, "4000")
     assert "joint displacements: [[" in said

@@ -107,7 +107,6 @@ def test_a_rover_with_its_task_in_yaml_alone_records_on_its_stand_in():
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", ROBOTS)
 def test_from_the_folder_to_the_report_of_the_first_iteration(tmp_path, name):
     settings = SMALL.model_copy(update={"scenario": str(ROBOTS[name](tmp_path / name)), "infogap": ENOUGH})

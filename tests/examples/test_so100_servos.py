@@ -100,7 +100,6 @@ def test_a_set_is_ingested_in_the_models_angles_and_a_calibration_handed_over(ar
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1200)
 def test_the_servos_come_back(arm):
     assert main(["ingest", "my_set", *NAMED, "--map", "so100/mapping.yaml", "--simulated"]) == 0
     method = ["--method", "sysid", "--budget", "60"]

@@ -79,7 +79,6 @@ def test_an_rtde_log_is_ingested_and_the_model_handed_over(arm):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1200)
 def test_the_payload_is_weighed(arm):
     assert main(["ingest", *LOGS, *NAMED, "--map", "ur/mapping.yaml", "--simulated"]) == 0
     method = ["--method", "sysid", "--budget", "40"]

@@ -74,7 +74,6 @@ class Newcomer:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 def test_in_a_terminal_from_nothing_to_the_second_iteration_and_into_one_file_and_back(tmp_path, prefect_server):
     person, root = Newcomer(tmp_path, prefect_server), tmp_path / "block_on_table"
     init, loop, approve, again, answer, once_more = commands("In a terminal")
@@ -121,7 +120,6 @@ def test_the_page_names_every_form_as_it_is_deployed():
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1200)
 def test_on_the_page_from_a_form_to_the_second_iteration(tmp_path, monkeypatch):
     """Each step is a run of a deployment, made as the page makes it; the toy steps, a real server and worker."""
     for name in ("PREFECT_API_URL", "PREFECT_HOME", "PYTHONPATH"):

@@ -128,6 +128,7 @@ def test_killed_it_goes_on_to_what_nobody_disturbed(tmp_path, done):
     assert bookkeeping.stale(tmp_path / "w") == set()
 
 
+@pytest.mark.slow
 def test_an_inbox_is_waited_for_and_asked_for_strikes(tmp_path, prefect_server):
     from rsr_flows.clash import clash
 

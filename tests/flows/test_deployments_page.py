@@ -185,7 +185,6 @@ class Folder:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
 def test_one_machine_one_command(tmp_path, monkeypatch):
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
     folder = Folder(tmp_path)
@@ -205,7 +204,6 @@ def test_one_machine_one_command(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
 def test_step_by_step(tmp_path):
     folder = Folder(tmp_path)
     *others, worker = commands()["Step by step"]

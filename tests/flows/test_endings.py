@@ -13,6 +13,7 @@ from urllib.request import urlopen
 
 import psutil
 import pytest
+from machine import crowding
 from ports import free_port
 from terminals import SIGNALS, InTerminal
 from toy import TABLE_NAME
@@ -20,6 +21,7 @@ from toy.bare import fingerprint, run_bare_loop
 
 _PROJECT = Path(__file__).resolve().parents[2]
 _SOON_S = 5.0
+"""On a core of its own; `crowding` says how much longer that is beside other work."""
 _SENTENCES = {
     signal.SIGINT: "Interrupted. ",
     signal.SIGTERM: "Ended by SIGTERM. ",
@@ -59,7 +61,7 @@ class TestSignals:
             begun.await_(lambda: begun.find("SIG_IGN"), "stubborn child")  # noqa: B023
             code, said, seconds = end(begun, number)
             assert (code, said) == (128 + number, _SENTENCES[number] + _GOES_ON)
-            assert seconds < _SOON_S
+            assert seconds < _SOON_S * crowding()
         finished = loop(root, **environment)
         assert finished.end(200.0) == 0, finished.text
 
@@ -99,7 +101,7 @@ class TestSupervised:
     def test_compiled_code_that_does_not_come_back_is_killed(self, tmp_path):
         code, said, seconds = end(self.ready(tmp_path, "'x' in 'y' * 10; sum(range(10**12))"), signal.SIGINT)
         assert (code, said) == (130, _SENTENCES[signal.SIGINT] + _GOES_ON)
-        assert seconds < _SOON_S
+        assert seconds < _SOON_S * crowding()
 
     def test_a_killed_command_is_told(self, tmp_path):
         begun = self.ready(tmp_path, "os.kill(os.getpid(), 9)")
@@ -109,7 +111,7 @@ class TestSupervised:
     def test_killed_itself_it_takes_the_command_along(self, tmp_path):
         begun = self.ready(tmp_path, "time.sleep(60)")
         os.kill(begun.pid, signal.SIGKILL)
-        assert begun.end(_SOON_S) == -signal.SIGKILL
+        assert begun.end(_SOON_S * crowding()) == -signal.SIGKILL
 
     def test_nohup_outlives_its_terminal(self, tmp_path):
         begun = self.ready(tmp_path, "time.sleep(1.5); return 5", "nohup")
@@ -125,7 +127,7 @@ def test_a_lost_server_ends_the_loop(tmp_path, undisturbed):
     began_s = time.monotonic()
     begun.find("uvicorn").kill()
     assert begun.end() == 1
-    assert time.monotonic() - began_s < _SOON_S + 1.0
+    assert time.monotonic() - began_s < (_SOON_S + 1.0) * crowding()
     assert begun.text.count("ServerLost") == 1
     assert f"(More in {root}/.rsr/loop.log.)" in begun.text
     assert "Traceback" not in begun.text
@@ -152,7 +154,7 @@ def test_a_lost_server_of_ones_own_ends_the_loop_after_a_minute_of_patience(tmp_
     began_s = time.monotonic()
     os.killpg(server.pid, signal.SIGKILL)
     assert begun.end(200.0) == 1
-    assert time.monotonic() - began_s < 100.0
+    assert time.monotonic() - began_s < 100.0 * crowding()
     assert begun.text.count("ServerLost") == 1
     assert "Traceback" not in begun.text
     assert loop(root).end(200.0) == 0
@@ -231,10 +233,10 @@ class TestServe:
         code, said, seconds = end(begun, signal.SIGHUP)
         assert code == 129
         assert said == _SENTENCES[signal.SIGHUP] + "Runs that were under way go on when their deployment runs again.\n"
-        assert seconds < _SOON_S
+        assert seconds < _SOON_S * crowding()
 
     def test_killed_it_takes_its_children_along(self, tmp_path):
         begun = self.begin(tmp_path, free_port())
         begun.await_(lambda: begun.find("rsr_flows.api_server"), "server")
         os.kill(begun.pid, signal.SIGKILL)
-        assert begun.end(20.0) == -signal.SIGKILL
+        assert begun.end(20.0 * crowding()) == -signal.SIGKILL

@@ -126,7 +126,6 @@ def test_another_reality_set_later_is_refused(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 def test_the_walk_with_prefect_and_with_dvc_repro(tmp_path, prefect_server):
     """`rsr-loop` twice over what two visits dropped, then everything anew by `dvc repro`, to the same bytes."""
     from rsr_flows.rsr_loop import rsr_loop

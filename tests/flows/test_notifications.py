@@ -41,7 +41,6 @@ def happened(event: str, payload: dict[str, object], resource: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_all_three_channels_tell_of_it_and_a_removed_one_does_not(as_client, tmp_path):
     with web_receiver() as (address, posted), mail_receiver() as (port, mailed):
         mail = {"host": "127.0.0.1", "port": port, "security": "none", "sender": "rsr@lab.example"}

@@ -49,6 +49,7 @@ def test_it_is_in_no_file_of_the_campaign_but_the_one_that_git_ignores(campaign)
     assert versions.git(root, "check-ignore", ".dvc/config.local").strip() == ".dvc/config.local"
 
 
+@pytest.mark.slow
 def test_it_is_neither_printed_nor_logged_nor_in_the_database(campaign):
     _, home, printed = campaign
     assert PLANTED not in printed

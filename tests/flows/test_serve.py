@@ -73,7 +73,6 @@ def prefect(lab: dict[str, str], *arguments: str) -> str:
     return done.stdout
 
 
-@pytest.mark.timeout(600)
 class TestServed:
     def test_deployments_are_there_and_their_schedules_kept(self, lab):
         listed = prefect(lab, "deployment", "ls")

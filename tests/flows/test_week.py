@@ -8,7 +8,6 @@ from tests.policies.test_policy_benchmarks import figures_of
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 def test_a_week_goes_by_without_a_hand(tmp_path):
     figures = figures_of("week", tmp_path)
     assert figures["nights"] == 2

@@ -15,7 +15,6 @@ from rsr.common.progress import ignore
 from rsr.config import GnnConfig
 from rsr.learned.gnn.calibration import (
     GnnFit,
-    GnnSettings,
     HeldOutTrajectories,
     LearningProblem,
     fit_gnn,
@@ -24,13 +23,13 @@ from rsr.learned.gnn.calibration import (
     split_known,
 )
 from rsr.learned.gnn.storage import new_network, save_network
-from rsr.pipelines.gnn.stages import as_gnn, settings_of
+from rsr.pipelines.gnn.stages import as_gnn
 from rsr.scenarios import load_scenario
 from rsr.sessions import Card, Episode, Session
 from rsr.simulators import MujocoSimulator, evaluate_recording
 
 TOSSES, FRAMES = 7, 50
-SMALL = GnnSettings(trajectories=12, steps=3, finetune_steps=2, threads=1)
+SMALL = GnnConfig(trajectories=12, steps=3, finetune_steps=2)
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +95,7 @@ def test_a_fit_leaves_a_simulator_and_its_evidence(scenario, session, fitted):
 
 @pytest.mark.slow
 def test_of_three_recordings_each_is_left_out_once_to_choose_by(scenario, session, tmp_path):
-    still = replace(SMALL, finetune_steps=0)
+    still = SMALL.model_copy(update={"finetune_steps": 0})
     nominal = scenario.space.nominal
     fit_gnn(LearningProblem(scenario, (session,), nominal, range(3), still, 0), tmp_path / "still", ignore)
     fit = fit_gnn(LearningProblem(scenario, (session,), nominal, range(3), SMALL, 0), tmp_path / "tuned", ignore)
@@ -115,10 +114,6 @@ def test_recordings_of_different_lengths_are_all_learnt_from():
     pushes = [push.with_poses(push.poses[:frames]) for frames in (5, 20, 20, 22, 21)]
     assert [len(each) for each in of_one_length(pushes)] == [20] * 4
     assert [len(each) for each in of_one_length(pushes[2:])] == [20] * 3
-
-
-def test_a_campaign_begins_with_the_defaults_of_a_fit():
-    assert settings_of(GnnConfig()) == GnnSettings()
 
 
 @pytest.mark.slow

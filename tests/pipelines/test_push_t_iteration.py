@@ -19,6 +19,7 @@ from rsr.scenarios import load_scenario, task_of
 from rsr.sessions import check_session, read_session, write_session
 from rsr.workspace import Workspace
 
+pytestmark = pytest.mark.slow
 ROLLOUT = 64 * 128
 SMALL = LoopConfig(
     scenario="push_t",

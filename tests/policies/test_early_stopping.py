@@ -30,7 +30,7 @@ SETTINGS = {
 EASY, HOPELESS = "tolerance=7.0", "tolerance=1e-9"
 
 
-@pytest.fixture(scope="module", params=["ppo", "sac"])
+@pytest.fixture(scope="module", params=["ppo", pytest.param("sac", marks=pytest.mark.slow)])
 def settings(request) -> PPOSettings | SACSettings:
     return SETTINGS[request.param]
 

@@ -24,6 +24,7 @@ def records(tmp_path_factory) -> dict[str, dict[str, Any]]:
     return tried("tests.scenarios.hostile_scenes", tmp_path_factory.mktemp("hostile"))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="peaks of memory are read from /proc")
 @pytest.mark.parametrize("name", CASES)
 def test_it_is_refused_in_a_sentence_and_harms_nothing(records, name):

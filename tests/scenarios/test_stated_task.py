@@ -262,7 +262,6 @@ def test_it_steps_in_the_environment(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 def test_it_is_learnt(tmp_path):
     """The share of training episodes that succeed, exploration noise on, goes from nothing to most."""
     scenario = said(tmp_path / "r", "reach", REACH)

@@ -115,6 +115,7 @@ def test_windows_carry_the_values_of_their_episodes(scenario):
     )
 
 
+@pytest.mark.slow
 def test_mjx_simulates_each_window_with_its_values(scenario):
     from rsr.simulators.mjx import MjxSimulator, check_gradients
 
@@ -132,6 +133,7 @@ def test_mjx_simulates_each_window_with_its_values(scenario):
     assert check_gradients(simulator, windows.starts, windows.commands, values).healthy
 
 
+@pytest.mark.slow
 def test_one_parameter_is_found_from_runs_of_different_gains(scenario):
     session = runs(scenario)
     found = calibrator(TuneConfig(method="cmaes"), Effort(budget=120, max_windows=24)).fit(

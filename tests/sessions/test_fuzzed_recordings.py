@@ -57,6 +57,5 @@ def test_spoilt_files_never_crash_and_never_pass_for_whole(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1200)
 def test_a_hundred_spoilt_files_of_each_format(tmp_path: Path) -> None:
     judge(spoil(tmp_path, count=100, seed=0), count=100)

@@ -16,17 +16,17 @@ TOSSES = "contactnets_cube_tosses.parquet"
 HALF_FRAME_S = 0.5 / 148
 ANSWERS = {
     "cube_position": {"unit": "m"},
-    "linear_velocity": {"late_s": 0},
-    "angular_velocity": {"unit": "rad/s", "late_s": 0},
+    "linear_velocity": {"delay_s": 0},
+    "angular_velocity": {"unit": "rad/s", "delay_s": 0},
 }
 
 
 def test_the_velocities_of_the_tosses_are_found_half_a_frame_late(tmp_path):
     with pytest.raises(ConfigError, match="'linear_velocity' is stamped") as caught:
         ingest([shared_data(TOSSES)], target_of(load_scenario("cube_toss")), tmp_path)
-    late_s = [float(words.split()[0]) for words in caught.value.next_step.split("late_s: ")[1:]]
-    assert np.abs(np.array(late_s) - HALF_FRAME_S).max() < 2e-4
-    assert len(late_s) == 2  # the angular velocity as well
+    delay_s = [float(words.split()[0]) for words in caught.value.next_step.split("delay_s: ")[1:]]
+    assert np.abs(np.array(delay_s) - HALF_FRAME_S).max() < 2e-4
+    assert len(delay_s) == 2  # the angular velocity as well
 
 
 def test_the_tosses_come_out_as_by_their_own_importer(tmp_path):

@@ -114,7 +114,7 @@ def written(folder: Path, session: Session | None = None) -> tuple[Path, dict]:
             for place, column in enumerate(names):
                 rows[column] += episode[name][:, place].tolist()
     pq.write_table(pa.table(rows), folder / "throws.parquet")
-    channels = {each.name: {"from": "table", "columns": list(each.columns), "late_s": 0} for each in elbow().channels}
+    channels = {each.name: {"from": "table", "columns": list(each.columns), "delay_s": 0} for each in elbow().channels}
     for each in elbow().channels:
         channels[each.name] |= {"quaternion": "wxyz"} if each.is_quaternion else {"unit": each.unit}
     given = {"time": {"column": "time_s"}, "episodes": {"column": "toss_id"}, "channels": channels}

@@ -55,10 +55,17 @@ def test_velocities_on_time_are_not_called_late():
 def test_ingest_asks_about_every_late_velocity_and_takes_it_off(tmp_path):
     source, given = written(tmp_path, replace(throws(), episodes=tuple(map(backward, throws().episodes))))
     for entry in given["channels"].values():
-        del entry["late_s"]
+        del entry["delay_s"]
     with pytest.raises(ConfigError) as asked:
         ingest([source], target_of(elbow()), tmp_path / "data", given=given)
     for name in VELOCITIES:
         assert f"'{name}' is stamped" in asked.value.next_step
-    late_s = [float(words.split()[0]) for words in asked.value.next_step.split("late_s: ")[1:]]
-    assert late_s == pytest.approx([elbow().control_dt_s / 2] * 3, abs=2e-4)
+    delay_s = [float(words.split()[0]) for words in asked.value.next_step.split("delay_s: ")[1:]]
+    assert delay_s == pytest.approx([elbow().control_dt_s / 2] * 3, abs=2e-4)
+
+
+def test_the_old_key_is_refused_with_the_new_one(tmp_path):
+    source, given = written(tmp_path, throws())
+    given["channels"][VELOCITIES[0]]["late_s"] = 0.0
+    with pytest.raises(ConfigError, match=rf"{VELOCITIES[0]}.late_s: got 0.0; expected 'delay_s'. It is called"):
+        ingest([source], target_of(elbow()), tmp_path / "data", given=given)

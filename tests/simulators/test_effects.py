@@ -226,6 +226,7 @@ TASK = rsr.Task(
 """
 
 
+@pytest.mark.slow
 def test_known_parameters_are_found_again(tmp_path):
     scenario = made(tmp_path, SERVO + GEARBOX)
     truth = {"constant": 0.58, "resistance": 3.6, "coulomb": 0.04, "load": 0.14}

@@ -34,7 +34,6 @@ def chain(joints: int) -> Scenario:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_sensitivities_of_twenty_parameters_of_ten_joints():
     """Five calls of four directions: 16 windows x 10 x 10 x 20 numbers at once would hang on two cores."""
     scenario = chain(10)

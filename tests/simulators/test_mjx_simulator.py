@@ -75,8 +75,8 @@ def swings(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, dict[str, 
 MAKERS = {"push_cube": pushes, "push_t": pushes_of_a_t, "cube_toss": tosses, "double_pendulum": swings}
 
 
-# Each compiles for seconds; the quick tests have one with commands and contact, and one without contact.
-EACH = [pytest.param(name, marks=pytest.mark.slow) if name in ("push_t", "cube_toss") else name for name in MAKERS]
+# Each compiles for seconds; the quick tests have one, with commands and contact.
+EACH = [name if name == "push_cube" else pytest.param(name, marks=pytest.mark.slow) for name in MAKERS]
 
 
 @pytest.fixture(scope="module")
@@ -183,6 +183,7 @@ def test_sensitivities_are_right_at_the_bounds_where_estimates_start(cases: dict
             assert deviation < 2e-3 * np.linalg.norm(difference), name
 
 
+@pytest.mark.slow
 def test_windows_do_not_disturb_each_other(cases: dict[str, Case]):
     """Chunks, padding and rows of params: any window alone gives what it gives among others."""
     case = cases["double_pendulum"]
@@ -197,6 +198,7 @@ def test_windows_do_not_disturb_each_other(cases: dict[str, Case]):
     assert np.abs(states[7] - states[15]).max() > 1e-3, "window 15 repeats window 7 with other parameters"
 
 
+@pytest.mark.slow
 def test_rollout_gives_the_states_of_sensitivities(cases: dict[str, Case]):
     case = cases["double_pendulum"]
     np.testing.assert_allclose(

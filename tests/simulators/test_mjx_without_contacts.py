@@ -1,6 +1,7 @@
 """A robot of others that touches nothing, with the elliptic cones its makers like: MJX and C go the same way."""
 
 import numpy as np
+import pytest
 from own_arm import write_own_arm
 
 from rsr.scenarios import load_scenario
@@ -8,6 +9,7 @@ from rsr.simulators import MujocoSimulator
 from rsr.simulators.mjx import MjxSimulator
 
 
+@pytest.mark.slow
 def test_elliptic_cones_without_contacts(tmp_path):
     path = write_own_arm(tmp_path)
     arm = (tmp_path / "arm.xml").read_text()

@@ -250,6 +250,7 @@ class TestClone:
         run_bare_loop(clone, 2)
         assert audit() == []
 
+    @pytest.mark.slow
     def test_elsewhere_it_goes_on_with_the_next_iteration(self, finished_loop, tmp_path, audit):
         """From git and a remote of DVC alone, in another place; and what it adds can be fetched from there in turn."""
         remote = tmp_path / "remote"

@@ -48,9 +48,9 @@ def test_what_came_is_told_once_and_again_after_a_while_without_effect(campaign,
     assert event["resource"]["rsr.flow"] == "rsr-loop"
     assert watch_inbox(str(tmp_path)) == []
 
-    note = campaign.root / ".rsr" / "told.json"
+    note = campaign.root / ".rsr" / "emitted.json"
     write_json(note, {**read_json(note), "at_s": time.time() - 3600})
-    assert len(watch_inbox(str(tmp_path))) == 1, "whoever was told may have died"
+    assert len(watch_inbox(str(tmp_path))) == 1, "whoever received it may have died"
 
 
 def test_an_event_says_which_flow_the_campaign_belongs_to():
@@ -76,5 +76,5 @@ def test_a_campaign_in_disorder_does_not_silence_the_others(campaign, tmp_path, 
 def test_a_torn_note_is_no_note(campaign, prefect_server):
     from rsr_flows.watch_inbox import watch_inbox
 
-    (campaign.root / ".rsr" / "told.json").write_text('{"path": ')
+    (campaign.root / ".rsr" / "emitted.json").write_text('{"path": ')
     assert len(watch_inbox(str(campaign.root))) == 1

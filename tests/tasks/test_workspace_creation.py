@@ -233,6 +233,7 @@ run_bare_loop(root, 1)
 print(find_faults(root, 1))
 """
 
+    @pytest.mark.slow
     def test_a_folder_that_becomes_read_only_in_the_middle(self, tmp_path):
         done = self.run(tmp_path, "size=150m", self._SEAL)
         assert done.stdout == "WorkspaceError Read-only file system\n[]\n", done.stderr

@@ -7,7 +7,6 @@ from rsr.learned.gnn.bodies import (
 )
 from rsr.learned.gnn.calibration import (
     RECORD as RECORD,
-    GnnSettings as GnnSettings,
     HeldOutTrajectories as HeldOutTrajectories,
     LearningProblem as LearningProblem,
     fit_gnn as fit_gnn,
@@ -47,7 +46,7 @@ from rsr.learned.gnn.rigid import (
 from rsr.learned.gnn.scenario_bodies import free_bodies as free_bodies
 from rsr.learned.gnn.simulator import predict as predict
 from rsr.learned.gnn.storage import load_network as load_network, save_network as save_network
-from rsr.learned.gnn.training import train_network as train_network
+from rsr.learned.gnn.training import TrainingSettings as TrainingSettings, train_network as train_network
 from rsr.learned.gnn.trajectories import (
     START_FRAMES as START_FRAMES,
     Trajectory as Trajectory,

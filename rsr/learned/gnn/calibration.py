@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
 from rsr.common import Advance, CalibrationError, generator, part_of, write_json
+from rsr.config import GnnConfig
 from rsr.learned.gnn.contact_network import ContactNetwork
 from rsr.learned.gnn.recordings import judged_trajectories
 from rsr.learned.gnn.scaling import varied_trajectories
@@ -36,40 +37,20 @@ FEWEST_TO_FINE_TUNE = 2
 """Of three recordings, two: each is left out once to choose by."""
 
 
-@dataclass(frozen=True)
-class GnnSettings:
-    """Effort of a fit.
+def fine_tuning(steps: int, frames: int, recordings: int) -> TrainingSettings:
+    """Whole windows of so many frames from the first step on; recordings bring noise of their own.
 
-    Args:
-        trajectories: how many the teacher simulates.
-        steps: of training on them.
-        finetune_steps: of fine-tuning on recorded ones; 0 leaves it out.
-        threads: of the teacher; results do not depend on them.
+    Centimetres count here, the millimetres that cameras add do not.
     """
-
-    trajectories: int = 1500
-    steps: int = 1500
-    finetune_steps: int = 60
-    threads: int = 2
-
-    @property
-    def training(self) -> TrainingSettings:
-        return TrainingSettings(steps=self.steps)
-
-    def fine_tuning(self, frames: int, recordings: int) -> TrainingSettings:
-        """Whole windows of so many frames from the first step on; recordings bring noise of their own.
-
-        Centimetres count here, the millimetres that cameras add do not.
-        """
-        return TrainingSettings(
-            steps=self.finetune_steps,
-            batch=min(80, 4 * recordings),
-            rate=4e-4,
-            unroll=frames - 2,
-            long_from=0.0,
-            noise_m=0.0,
-            scale_m_s=0.1,
-        )
+    return TrainingSettings(
+        steps=steps,
+        batch=min(80, 4 * recordings),
+        rate=4e-4,
+        unroll=frames - 2,
+        long_from=0.0,
+        noise_m=0.0,
+        scale_m_s=0.1,
+    )
 
 
 @dataclass(frozen=True)
@@ -86,8 +67,13 @@ class LearningProblem:
     sessions: Sequence[Session]
     teacher: np.ndarray
     fitted: Sequence[int]
-    settings: GnnSettings
+    settings: GnnConfig
     seed: int
+
+    @property
+    def training(self) -> TrainingSettings:
+        """Settings of the training on simulated trajectories."""
+        return TrainingSettings(steps=self.settings.steps)
 
     @cached_property
     def session(self) -> Session:
@@ -95,10 +81,9 @@ class LearningProblem:
 
     def simulated(self, advance: Advance) -> list[Trajectory]:
         """Let the teacher simulate from varied starts of the recordings that are not kept back."""
-        known, settings = self._recorded(self._once()[0]), self.settings
-        frames = self.scenario.episode_steps
+        known, frames = self._recorded(self._once()[0]), self.scenario.episode_steps
         return varied_trajectories(
-            *(self.scenario, self.teacher, known, settings.trajectories, frames, self.seed, settings.threads), advance
+            self.scenario, self.teacher, known, self.settings.trajectories, frames, self.seed, advance=advance
         )
 
     def splits(self) -> list[tuple[list[int], list[int]]]:
@@ -124,7 +109,8 @@ class LearningProblem:
                 next_step="Record longer episodes, or set finetune_steps: 0.",
             )
         whole = of_one_length(recorded)
-        return fine_tune(network, whole, self.settings.fine_tuning(len(whole[0]), len(whole)), self.seed, advance)
+        settings = fine_tuning(self.settings.finetune_steps, len(whole[0]), len(whole))
+        return fine_tune(network, whole, settings, self.seed, advance)
 
     def _once(self) -> tuple[list[int], list[int]]:
         return split_known(self.scenario, self.session.episodes, self.fitted, self.seed)
@@ -168,8 +154,8 @@ def fit_gnn(problem: LearningProblem, out: Path, advance: Advance) -> GnnFit:
         out: folder for the network and `gnn.json`.
     """
     taught = problem.simulated(part_of(advance, 0.0, 0.1))
-    training, learning = problem.settings.training, part_of(advance, 0.1, 0.8)
-    network = train_network(taught, training, problem.seed, learning, folder=out / _UNFINISHED)
+    learning = part_of(advance, 0.1, 0.8)
+    network = train_network(taught, problem.training, problem.seed, learning, folder=out / _UNFINISHED)
     fit = keep_better(network, problem, out, part_of(advance, 0.8, 1.0))
     # Only now is everything stored that a killed fit would need its checkpoint for.
     shutil.rmtree(out / _UNFINISHED, ignore_errors=True)
@@ -202,7 +188,7 @@ def keep_better(network: ContactNetwork, problem: LearningProblem, out: Path, ad
     chosen = min(scores, key=lambda name: np.nan_to_num(scores[name], nan=np.inf))
     errors = judges.errors(candidates, unseen_episodes(scenario, problem.session, problem.fitted))
     save_network(candidates[chosen], out / NETWORK, {"chosen": chosen, "scores": scores})
-    record = {"settings": asdict(problem.settings), "chosen": chosen, "scores": scores, "errors": errors}
+    record = {"settings": problem.settings.model_dump(), "chosen": chosen, "scores": scores, "errors": errors}
     write_json(out / RECORD, {"scenario": scenario.name, "seed": problem.seed, **record})
     advance(1.0, f"{chosen} chosen")
     return GnnFit(scenario, out, chosen, errors)

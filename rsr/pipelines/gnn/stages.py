@@ -30,8 +30,8 @@ from rsr.common import Advance, derive_seed, part_of, read_json, write_json, wri
 from rsr.config import GnnConfig, LoopConfig, TuneConfig, section_of
 from rsr.learned.gnn import (
     RECORD,
-    GnnSettings,
     LearningProblem,
+    TrainingSettings,
     Trajectory,
     fit_gnn,
     free_bodies,
@@ -73,7 +73,7 @@ def train(workspace: Workspace, iteration: int, advance: Advance) -> None:
     settings, seed = settings_and_seed(workspace, iteration)
     unfinished = unfinished_dir(workspace, iteration, "train")
     taught = load_trajectories(data_path(workspace, iteration))
-    network = train_network(taught, settings.training, seed, advance, folder=unfinished)
+    network = train_network(taught, TrainingSettings(steps=settings.steps), seed, advance, folder=unfinished)
     save_network(network, taught_dir(workspace, iteration))
     shutil.rmtree(unfinished, ignore_errors=True)
 
@@ -113,8 +113,7 @@ class GnnCalibrator:
         given, folder = self.config.gnn or GnnConfig(), self.folders.out
         identified = part_of(advance, 0.0, _IDENTIFIED)
         teacher = teacher_by(self.config.tune, given).fit(scenario, sessions, prior, seed, identified)
-        settings = settings_of(given)
-        problem = LearningProblem(scenario, sessions, teacher.vector(), teacher.evidence.fitted, settings, seed)
+        problem = LearningProblem(scenario, sessions, teacher.vector(), teacher.evidence.fitted, given, seed)
         fit_gnn(problem, folder, part_of(advance, _IDENTIFIED, 1.0))
         return as_gnn(scenario, sessions, teacher, folder)
 
@@ -230,7 +229,7 @@ def _by_mujoco(
 # Common to the stages: settings, recordings freed of noise, places of unfinished work.
 
 
-def begin(workspace: Workspace, iteration: int) -> tuple[Scenario, Session, GnnSettings, int]:
+def begin(workspace: Workspace, iteration: int) -> tuple[Scenario, Session, GnnConfig, int]:
     """Scenario, recordings, settings and seed of an iteration's stages."""
     scenario = load_scenario(workspace.config(iteration).scenario)
     return scenario, recorded(workspace, iteration, scenario), *settings_and_seed(workspace, iteration)
@@ -241,14 +240,10 @@ def recorded(workspace: Workspace, iteration: int, scenario: Scenario) -> Sessio
     return freed_of_noise(scenario, read_session(workspace.session_dir(iteration)))
 
 
-def settings_and_seed(workspace: Workspace, iteration: int) -> tuple[GnnSettings, int]:
+def settings_and_seed(workspace: Workspace, iteration: int) -> tuple[GnnConfig, int]:
     """One seed for all stages, so that they do what `fit_gnn` does."""
     config = workspace.config(iteration)
-    return settings_of(gnn_settings(config)), derive_seed(config.seed, iteration, "gnn")
-
-
-def settings_of(config: GnnConfig) -> GnnSettings:
-    return GnnSettings(config.trajectories, config.steps, config.finetune_steps)
+    return gnn_settings(config), derive_seed(config.seed, iteration, "gnn")
 
 
 def gnn_settings(config: LoopConfig) -> GnnConfig:

@@ -28,8 +28,8 @@ class EpisodePrint:
         digest: of all bytes of channels and times from the start; copies share it.
         rows: length.
         sketch: moving measured columns by name -> values at evenly spaced rows, and their spread.
-        steady: those of them that a turn of the world about the vertical does not change: heights, and how far bodies
-            are from where they began.
+        turn_invariant: those of them that a turn of the world about the vertical does not change: heights, and how far
+            bodies are from where they began.
         words: the episode's tags.
     """
 
@@ -38,7 +38,7 @@ class EpisodePrint:
     digest: str
     rows: int
     sketch: dict[str, np.ndarray]
-    steady: tuple[str, ...] = ()
+    turn_invariant: tuple[str, ...] = ()
     words: frozenset[tuple[str, str]] = frozenset()
 
 
@@ -90,10 +90,10 @@ def _alike(
     """Yield the pairs that are one recording. Compared one by one are only those that agree in one number already."""
     groups = defaultdict(list)
     for each in second:
-        groups[each.rows, each.steady, tuple(each.sketch)].append(each)
+        groups[each.rows, each.turn_invariant, tuple(each.sketch)].append(each)
     mine = defaultdict(list)
     for each in first:
-        mine[each.rows, each.steady, tuple(each.sketch)].append(each)
+        mine[each.rows, each.turn_invariant, tuple(each.sketch)].append(each)
     for kind, own in mine.items():
         theirs = groups.get(kind, [])
         if not theirs:
@@ -112,7 +112,7 @@ def same_recording(first: EpisodePrint, second: EpisodePrint) -> bool:
     """
     if first.digest == second.digest:
         return True
-    names = first.steady or tuple(first.sketch)
+    names = first.turn_invariant or tuple(first.sketch)
     if first.rows != second.rows or first.sketch.keys() != second.sketch.keys() or len(first.sketch) < _LEAST_MOVING:
         return False
     return all(
@@ -130,13 +130,13 @@ def _spread(each: EpisodePrint) -> float:
 
 
 def _telling(each: EpisodePrint) -> str:
-    return each.steady[0] if each.steady else next(iter(each.sketch))
+    return each.turn_invariant[0] if each.turn_invariant else next(iter(each.sketch))
 
 
 def _fingerprint(session: Session, episode: Episode) -> EpisodePrint:
     digest = hashlib.sha256()
     sketch: dict[str, np.ndarray] = {}
-    steady: list[str] = []
+    turn_invariant: list[str] = []
     for channel in sorted(session.channels, key=lambda each: each.name):
         values = np.ascontiguousarray(episode[channel.name], dtype=float)
         digest.update(values.tobytes())
@@ -146,12 +146,12 @@ def _fingerprint(session: Session, episode: Episode) -> EpisodePrint:
                 reach = np.hypot(*(values[:, :2] - values[0, :2]).T)
                 turned = _sketched(channel.name, ("reach", channel.columns[2]), np.column_stack([reach, values[:, 2]]))
                 sketch |= turned
-                steady += turned
+                turn_invariant += turned
     time_s = np.asarray(episode.time_s, float)
     digest.update(np.round(time_s - time_s[0], 9).tobytes())
     words = frozenset((str(key), str(value)) for key, value in episode.tags.items())
     return EpisodePrint(
-        session.card.session, episode.index, digest.hexdigest(), len(episode), sketch, tuple(steady), words
+        session.card.session, episode.index, digest.hexdigest(), len(episode), sketch, tuple(turn_invariant), words
     )
 
 

@@ -139,7 +139,7 @@ def _signal(trial: RecordedTrial, channel: Channel, target: Target) -> _Signal:
     entry = trial.mapping.channels[channel.name]
     time_s, table = trial.table(entry.source or "")
     values = convert(channel, entry, np.stack([table[column] for column in entry.columns], axis=1))
-    stamps_s = time_s - (entry.late_s or 0.0)
+    stamps_s = time_s - (entry.delay_s or 0.0)
     finite = np.isfinite(values).all(axis=1) & np.isfinite(stamps_s)
     forward = np.zeros(len(finite), bool)
     forward[finite] = forward_only(stamps_s[finite])

@@ -14,7 +14,7 @@ import numpy as np
 from rsr.sessions import Channel
 from rsr.sessions.importers import Recording, Stream, listed, printable
 from rsr.sessions.ingest import evidence
-from rsr.sessions.ingest.lateness import late_velocities, position_of, values_of
+from rsr.sessions.ingest.delays import late_velocities, position_of, values_of
 from rsr.sessions.ingest.mapping import Question, Target
 from rsr.sessions.ingest.naming import matches, quantity
 from rsr.sessions.ingest.times import guess_time, row_times_s

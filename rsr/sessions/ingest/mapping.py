@@ -15,7 +15,7 @@ import numpy as np
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from rsr.common import ConfigError, read_yaml, short, write_text
+from rsr.common import ConfigError, advice, new_key, read_yaml, short, write_text
 from rsr.sessions import Channel
 
 _Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -93,7 +93,7 @@ class ChannelMap(_Settings):
         calibration: JSON of LeRobot's, where numbers are shares of motors' ranges; they then are rad.
         sign, offset: value = sign * (number in our unit) + offset, a column each.
         quaternion: order of the columns as listed.
-        late_s: how much later than the truth these rows are stamped; it is taken off.
+        delay_s: of the sensor: how much later than the truth these rows are stamped; it is taken off.
         frame: what the numbers are expressed in; it must be the scenario's, nothing is turned.
         longest_gap_s: for this channel alone, such as commands that are sent only when they change.
     """
@@ -105,7 +105,7 @@ class ChannelMap(_Settings):
     sign: tuple[Literal[1, -1], ...] | None = None
     offset: tuple[_Number, ...] | None = None
     quaternion: Literal["wxyz", "xyzw"] | None = None
-    late_s: Annotated[float, Field(ge=-10, le=10, allow_inf_nan=False)] | None = None
+    delay_s: Annotated[float, Field(ge=-10, le=10, allow_inf_nan=False)] | None = None
     frame: str | None = None
     longest_gap_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     constant: tuple[_Number, ...] | None = None
@@ -171,11 +171,12 @@ def _validated(model: type[_Model], document: Any, where: str) -> _Model:
     except ValidationError as error:
         first, *others = error.errors()
         more = f" ({len(others)} more after this one.)" if others else ""
+        new = new_key(first["loc"][-1]) if first["type"] == "extra_forbidden" else None
         raise ConfigError(
             got=short(first["input"], 200),
-            expected=first["msg"].removeprefix("Value error, "),
+            expected=f"'{new}'" if new else first["msg"].removeprefix("Value error, "),
             where=f"{where}: {'.'.join(str(part)[:80] for part in first['loc']) or 'top level'}",
-            next_step=f"Correct this; docs/ingest.md explains every key.{more}",
+            next_step=f"{advice(new) if new else 'Correct this; docs/ingest.md explains every key.'}{more}",
         ) from error
 
 

@@ -63,12 +63,12 @@ def check_stored(folder: Path) -> Session:
 def check_stated(folder: Path, session: Session) -> None:
     """Compare the session's description with its content: robot, episodes, rows, widths."""
     try:
-        told = parse_json(read_bounded(inside(folder, INFO_FILE)))
+        info = parse_json(read_bounded(inside(folder, INFO_FILE)))
     except (OSError, ValueError) as error:
         raise refused(folder, f"no description that can be read ({error})", INFO_FILE, _AGAIN) from error
     for aspect, value in summary(session).items():
-        if not isinstance(told, dict) or told.get(aspect) != value:
-            got = f"{aspect} {short(told.get(aspect)) if isinstance(told, dict) else short(told)}"
+        if not isinstance(info, dict) or info.get(aspect) != value:
+            got = f"{aspect} {short(info.get(aspect)) if isinstance(info, dict) else short(info)}"
             raise refused(folder / INFO_FILE, got, f"{value}, by the card and the data themselves", _AGAIN)
 
 

@@ -46,14 +46,14 @@ PLANE = Plane(
 
 
 def motions(channels: Channels) -> list[np.ndarray]:
-    """In the world's axes [..., 3]: the base from the block, both velocities, and where the arm is told to go.
+    """In the world's axes [..., 3]: the base from the block, both velocities, and where the arm is commanded to go.
 
     Under latency and soft servos these say what the last commands have yet to do.
     """
     joints, tip = channels["joint_position"], channels["tip_position"]
     after, last = joints + _STEP_S * channels["velocity:joint_position"], joints + STEP_RAD * channels["action"]
-    moved, told, asked = kinematics.fingertip(np.array([after, channels["joint_setpoint"], last])) - tip
-    return [-channels["block_position"], moved / _STEP_S, channels["velocity:block_position"], told, asked]
+    moved, commanded, asked = kinematics.fingertip(np.array([after, channels["joint_setpoint"], last])) - tip
+    return [-channels["block_position"], moved / _STEP_S, channels["velocity:block_position"], commanded, asked]
 
 
 def way_around(tip: np.ndarray, place: np.ndarray) -> np.ndarray:

@@ -26,7 +26,7 @@ def late_velocities(recording: Recording, target: Target, document: Map[str, Any
     for channel in target.channels:
         entry = document["channels"][channel.name]
         position = _reference_of(target, document, channel) if quantity(channel) == "velocity" else None
-        if position is None or "from" not in entry or "late_s" in entry or "late_s" in position[1]:
+        if position is None or "from" not in entry or "delay_s" in entry or "delay_s" in position[1]:
             continue
         signals = [_signal(recording, target, document, each) for each in (position[1], entry)]
         if position[0].name in target.turning:
@@ -39,10 +39,10 @@ def late_velocities(recording: Recording, target: Target, document: Map[str, Any
         between = f"95 % between {1e3 * late.lower_s:.1f} and {1e3 * late.upper_s:.1f} ms"
         text = (
             f"'{name}' is stamped {1e3 * abs(late.offset_s):.1f} ms later than '{other}' shows the same motion "
-            f"({between}). If its clock or filter is late, late_s takes that off; if '{other}' is early, "
-            "give that one a negative late_s; 0 leaves it."
+            f"({between}). If its clock or filter is late, delay_s takes that off; if '{other}' is early, "
+            "give that one a negative delay_s; 0 leaves it."
         )
-        yield Question(("channels", name, "late_s"), round(abs(late.offset_s), 5), text)
+        yield Question(("channels", name, "delay_s"), round(abs(late.offset_s), 5), text)
 
 
 def position_of(target: Target, document: Map[str, Any], channel: Channel) -> tuple[Channel, dict[str, Any]] | None:
