@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import chain, cycle, islice, repeat
 from pathlib import Path
 
-from _common import Figure
+from _common import Figure, kept
 from _served import Served, await_
 from small_steps import SMALL, SMALL_TABLE
 from toy.bare import find_faults, fingerprint
@@ -54,23 +54,25 @@ class _End:
     survived: bool
 
 
-def survive(folder: Path, lab: Served, kills: int, seed: int = 0) -> dict[str, Figure]:
+def survive(folder: Path, lab: Served, kills: int, keep: Path | None, seed: int = 0) -> dict[str, Figure]:
     """Kill so many times, in copies of one campaign, night after night until each is done; returns the shares.
 
     A campaign that did not end as if undisturbed counts against all that was killed in it.
+
+    Args:
+        keep: folder in which an interrupted run left what became of its campaigns, and finds it again.
     """
     lab.prefer(_NIGHTLY, limit=False, table=SMALL_TABLE, iterations=1)
-    case, chance, turns = _prepare(folder, lab), random.Random(seed), cycle(_VICTIMS)
+    case = _prepare(folder, lab)
     ends: list[_End] = []
     while (left := kills - sum(len(end.victims) for end in ends)) > 0:
-        root = Path(shutil.copytree(case.base, folder / f"campaign-{len(ends)}"))
-        most_s = chain([case.usual_s], repeat(case.usual_s / 2))  # of later nights: less is left to be done
-        moments = (chance.uniform(0.0, most) for most in islice(most_s, left))
-        victims = tuple(_disturb(lab, root, turns, moments))
-        problems = list(_problems(root, case.expected)) if _finish(lab, root) else ["it did not finish"]
-        ends.append(_End(victims, not problems))
-        print(f"killed {kills - left + len(victims)}, {victims}: {'; '.join(problems) or 'survived'}", flush=True)
-        shutil.rmtree(root)
+        number = len(ends)
+        turns = islice(cycle(_VICTIMS), (kills - left) % len(_VICTIMS), None)
+        moments = islice(_moments(case.usual_s, random.Random(f"{seed}, {number}")), left)
+        root = folder / f"campaign-{number}"
+        found = kept(keep, root.name, lambda: _campaign(lab, case, root, turns, moments))  # noqa: B023  (called at once)
+        ends.append(_End(tuple(str(found["victims"]).split()), found["problems"] == ""))
+        print(f"killed {kills - left + len(ends[-1].victims)}: {found}", flush=True)
     of_kills = [(victim, end.survived) for end in ends for victim in end.victims]
     shares = {f"survived_{name}": _share(lives for victim, lives in of_kills if victim == name) for name in _VICTIMS}
     return {
@@ -81,6 +83,23 @@ def survive(folder: Path, lab: Served, kills: int, seed: int = 0) -> dict[str, F
         **shares,
         "iteration_seconds": case.usual_s,
     }
+
+
+def _moments(usual_s: float, chance: random.Random) -> Iterator[float]:
+    """Seconds after which to kill: anywhere in the first night, sooner in later ones, in which less is left to do."""
+    for most_s in chain([usual_s], repeat(usual_s / 2)):
+        yield chance.uniform(0.0, most_s)
+
+
+def _campaign(
+    lab: Served, case: _Case, root: Path, turns: Iterator[str], moments: Iterable[float]
+) -> dict[str, Figure]:
+    """What was killed in a copy of the campaign, and what was wrong with it in the end."""
+    shutil.copytree(case.base, root)
+    victims = list(_disturb(lab, root, turns, moments))
+    problems = list(_problems(root, case.expected)) if _finish(lab, root) else ["it did not finish"]
+    shutil.rmtree(root)
+    return {"victims": " ".join(victims), "problems": "; ".join(problems)}
 
 
 def _share(survived: Iterable[bool]) -> float:
