@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import chain, cycle, islice, repeat
 from pathlib import Path
 
+import psutil
 from _common import Figure, kept
 from _served import Served, await_
 from small_steps import SMALL, SMALL_TABLE
@@ -35,15 +36,16 @@ _VICTIMS: dict[str, tuple[str, ...]] = {
 _FURTHER_NIGHTS = 2
 """Starts after the last kill's: that one may meet the server while it comes back."""
 _NIGHTLY = "rsr-loop/nightly"
+_LOOK_EVERY_S = 0.1
 
 
 @dataclass(frozen=True)
 class _Case:
-    """What an iteration begins with, and what it must come to."""
+    """What an iteration begins with, what it must come to, and what the loop computes for it."""
 
     base: Path
     expected: dict[str, str]
-    usual_s: float
+    usual_cpu_s: float
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ def survive(folder: Path, lab: Served, kills: int, keep: Path | None, seed: int 
     while (left := kills - sum(len(end.victims) for end in ends)) > 0:
         number = len(ends)
         turns = islice(cycle(_VICTIMS), (kills - left) % len(_VICTIMS), None)
-        moments = islice(_moments(case.usual_s, random.Random(f"{seed}, {number}")), left)
+        moments = islice(_moments(case.usual_cpu_s, random.Random(f"{seed}, {number}")), left)
         root = folder / f"campaign-{number}"
         found = kept(keep, root.name, lambda: _campaign(lab, case, root, turns, moments))  # noqa: B023  (called at once)
         ends.append(_End(tuple(str(found["victims"]).split()), found["problems"] == ""))
@@ -81,13 +83,16 @@ def survive(folder: Path, lab: Served, kills: int, keep: Path | None, seed: int 
         "faults": len(ends),
         "faults_survived_fraction": _share(end.survived for end in ends),
         **shares,
-        "iteration_seconds": case.usual_s,
+        "iteration_cpu_seconds": case.usual_cpu_s,
     }
 
 
-def _moments(usual_s: float, chance: random.Random) -> Iterator[float]:
-    """Seconds after which to kill: anywhere in the first night, sooner in later ones, in which less is left to do."""
-    for most_s in chain([usual_s], repeat(usual_s / 2)):
+def _moments(usual_cpu_s: float, chance: random.Random) -> Iterator[float]:
+    """When to kill: anywhere in the first night, sooner in later ones, in which less is left to do.
+
+    In CPU time of the loop: by the clock, a moment of a busy machine comes after the end on a quiet one.
+    """
+    for most_s in chain([usual_cpu_s], repeat(usual_cpu_s / 2)):
         yield chance.uniform(0.0, most_s)
 
 
@@ -117,7 +122,7 @@ def _prepare(folder: Path, lab: Served) -> _Case:
     shutil.copytree(base, reference)
     run_bare_loop(reference, 1, SMALL_TABLE)
     shutil.copytree(base, timed)
-    return _Case(base, fingerprint(reference), _seconds(lab, timed))
+    return _Case(base, fingerprint(reference), _cpu_seconds(lab, timed))
 
 
 def _run(lab: Served, root: Path) -> None:
@@ -126,13 +131,22 @@ def _run(lab: Served, root: Path) -> None:
     await_(lambda: lab.has_ended(run), "end of the loop")
 
 
-def _seconds(lab: Served, root: Path) -> float:
-    """How long the loop is at work in an iteration that nobody disturbs."""
+def _cpu_seconds(lab: Served, root: Path) -> float:
+    """What the loop computes in an iteration that nobody disturbs."""
     lab.due(_NIGHTLY, workspace=str(root))
     await_(lambda: live_holder(root), "loop")
-    began_s = time.perf_counter()
-    await_(lambda: live_holder(root) is None, "end of the loop")
-    return time.perf_counter() - began_s
+    return list(_watched(root))[-1][1]
+
+
+def _watched(root: Path) -> Iterator[tuple[int, float]]:
+    """While a loop holds the workspace: its process, and the CPU time since we look, that of its children included."""
+    began_s = None
+    while holder := live_holder(root):
+        with suppress(psutil.NoSuchProcess):
+            spent_s = sum(psutil.Process(holder.pid).cpu_times()[:4])
+            began_s = spent_s if began_s is None else began_s
+            yield holder.pid, spent_s - began_s
+        time.sleep(_LOOK_EVERY_S)
 
 
 def _disturb(lab: Served, root: Path, turns: Iterator[str], moments: Iterable[float]) -> Iterator[str]:
@@ -143,14 +157,12 @@ def _disturb(lab: Served, root: Path, turns: Iterator[str], moments: Iterable[fl
     for after_s in chain(moments, [math.inf]):
         run = lab.due(_NIGHTLY, workspace=str(root))
         await_(lambda run=run: live_holder(root) or lab.has_ended(run), "loop")
-        began_s = time.monotonic()
-        while (holder := live_holder(root)) and time.monotonic() - began_s < after_s:
-            time.sleep(0.1)
-        if holder is None:
+        flow = next((pid for pid, spent_s in _watched(root) if spent_s >= after_s), None)
+        if flow is None:
             return
         victim = next(turns)
         for part in _VICTIMS[victim]:
-            _kill(lab, part, holder.pid)
+            _kill(lab, part, flow)
         yield victim
         await_(lambda: lab.answers() and lab.runs_on("worker"), "server and worker again")
         await_(lambda: live_holder(root) is None, "end of what lived on")
