@@ -20,7 +20,7 @@ from types import FrameType
 import psutil
 
 GOES_ON = "The same command goes on from here."
-_GRACE_S = 3.0
+_GRACE_S = 2.5
 """For what must not be cut off, such as bringing a robot to rest; what takes longer is killed."""
 _KILLED_WITHIN_S = 1.5
 _GIVEN_UP = signal.SIGUSR1
