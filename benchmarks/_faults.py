@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import math
 import os
 import random
@@ -129,6 +130,15 @@ def _run(lab: Served, root: Path) -> None:
     """One night, to its end."""
     run = lab.due(_NIGHTLY, workspace=str(root))
     await_(lambda: lab.has_ended(run), "end of the loop")
+    await_(lambda: _is_free(root), "lock")
+
+
+def _is_free(root: Path) -> bool:
+    """Whether the workspace can be had: a loop that ends strikes its name out a moment before it lets go."""
+    with (root / ".rsr" / "lock").open("r+") as file, suppress(BlockingIOError):
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # not `held`, which strikes out the name of a dead one, too
+        return True
+    return False
 
 
 def _cpu_seconds(lab: Served, root: Path) -> float:
@@ -178,6 +188,7 @@ def _kill(lab: Served, part: str, flow: int) -> None:
 
 def _finish(lab: Served, root: Path) -> bool:
     """Let further nights come, if the iteration is not done; returns whether it is."""
+    await_(lambda: _is_free(root), "lock")
     for _ in range(_FURTHER_NIGHTS):
         if not find_faults(root, 1, SMALL_TABLE):
             return True

@@ -18,9 +18,14 @@ import psutil
 _MARK = "RSR_IN_TERMINAL"
 _PATIENCE_S = 300.0
 _TAKE_TERMINAL = (
-    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execvp(sys.argv[1], sys.argv[1:])"
+    "import fcntl, os, signal, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
+    "[signal.signal(number, signal.SIG_DFL) for number in (signal.SIGINT, signal.SIGHUP)]; "
+    "os.execvp(sys.argv[1], sys.argv[1:])"
 )
-"""In the child itself, not before it begins (`preexec_fn`): JAX, which other tests load, warns of every plain fork."""
+"""In the child itself, not before it begins (`preexec_fn`): JAX, which other tests load, warns of every plain fork.
+
+As a login does, it heeds the signals that whoever started us in the background (`nohup`, `&`) has us ignore.
+"""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
