@@ -40,9 +40,9 @@ def seconds(name: str, jobs: int, job_s: float = JOB_S, workers: int = WORKERS, 
     return taken_s
 
 
-def efficiency(jobs: int, taken_s: float) -> float:
+def efficiency(jobs: int, taken_s: float, workers: int = WORKERS) -> float:
     """The time that the jobs need on the workers, if nothing else takes any, over the time taken."""
-    return jobs * JOB_S / WORKERS / taken_s
+    return jobs * JOB_S / workers / taken_s
 
 
 def same_bytes(*engines: str) -> bool:

@@ -34,6 +34,7 @@ def served(folder: Path) -> Iterator[Served]:
     port = free_port()
     os.environ["PREFECT_API_URL"] = f"http://127.0.0.1:{port}/api"
     os.environ["PREFECT_HOME"] = str(folder / "prefect")
+    os.environ["PREFECT_WORKER_QUERY_SECONDS"] = "2"  # of waiting for the worker nothing is learnt; by default 10
     log = (folder / "serve.log").open("w")
     command = [sys.executable, "-m", "rsr_flows.serve", "--port", str(port)]
     serving = subprocess.Popen(command, cwd=PROJECT, stdout=log, stderr=subprocess.STDOUT)

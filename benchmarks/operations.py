@@ -3,12 +3,12 @@
     dask_efficiency                200 jobs of half a second on two local Dask workers: their time over the time taken,
                                    the cluster's start included in `dask_efficiency_with_start`
     same_bytes_on_every_engine     threads, processes and Dask return the same
-    faults_survived_fraction       share of kills after which the loop ended with the results of an undisturbed run, a
+    kills_survived_fraction        share of kills after which the loop ended with the results of an undisturbed run, a
                                    clean `dvc status`, and every file and cache entry with the hash that was noted. Of a
                                    lab brought up by `rsr-serve`, in turn the flow, the worker, the server or all at
                                    once are killed at a random moment of an iteration; the nightly run then comes again.
                                    The steps are the real ones with small budgets, see tests/small_steps.py
-    kills_survived_fraction        the same of the kills that found something to kill, `faults_that_hit`
+    faults_survived_fraction       the same of the campaigns, in each of which several kills fell
     contentions_clear_fraction     share of tries in which, of two loops begun on one workspace within two seconds, one
                                    did the work and the other found it done or was refused clearly
     contentions_undamaged_fraction share of them after which the workspace was as one loop alone leaves it
@@ -21,8 +21,9 @@
     orchestration_overhead         see benchmarks/orchestration.py --quick
 
 With --quick 20 jobs, 4 kills, 2 tries, 1 moment and a soak of 20 iterations. A signal takes some 20 s for the loop and
-40 s for serve, so 20 moments last about an hour. `--kills 0`, `--tries 0`, `--moments 0` and `--soak 0` leave these
-parts out. Where prefect-dask is not installed, the figures of Dask are -1.
+40 s for serve, so 20 moments last about an hour; a kill takes some 30 s. `--kills 0`, `--tries 0`, `--moments 0` and
+`--soak 0` leave these parts out; `--keep FOLDER` lets an interrupted run go on with its kills. Where prefect-dask is
+not installed, the figures of Dask are -1.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _HERE = Path(__file__).resolve().parent
 _SOAK_S = 3600.0
 
 
-def measure(quick: bool, kills: int, tries: int, moments: int, soak: int) -> dict[str, Figure]:
+def measure(quick: bool, kills: int, tries: int, moments: int, soak: int, keep: Path | None) -> dict[str, Figure]:
     """Measure all."""
     if quick:
         kills, tries, moments, soak = min(4, kills), min(2, tries), min(1, moments), min(20, soak)
@@ -57,7 +58,7 @@ def measure(quick: bool, kills: int, tries: int, moments: int, soak: int) -> dic
     with tempfile.TemporaryDirectory() as folder:
         signalled = end_by_signals(Path(folder), moments) if moments else {}
     with tempfile.TemporaryDirectory() as folder, served(Path(folder)) as lab:
-        survived = survive(Path(folder), lab, kills) if kills else {}
+        survived = survive(Path(folder), lab, kills, keep) if kills else {}
         contended = contend(Path(folder), tries) if tries else {}
         spread = _spread(20 if quick else 200)  # last: its Dask workers stay
     return {**spread, **survived, **contended, **signalled, **soaked, "orchestration_overhead": overhead}
@@ -87,4 +88,4 @@ def _overhead() -> float:
 
 
 if __name__ == "__main__":
-    run(measure, __doc__, kills=50, tries=20, moments=20, soak=200)
+    run(measure, __doc__, kills=100, tries=20, moments=20, soak=200, keep=None)

@@ -7,6 +7,8 @@ Dask's workers run before the clock starts; `*_start_s` says what that took. A t
     dask_efficiency                   200 jobs of half a second on two Dask workers: their time over the time taken, in
                                       as many Prefect tasks as `fan_out` makes of them by itself
     dask_efficiency_one_job_a_task    the same with 200 Prefect tasks
+    dask_efficiency_4_workers         the first on four Dask workers
+    dask_efficiency_50_workers_6_s    of 50 workers, each with eight tasks of six seconds: by the model alone
     ENGINE_fixed_s                    t0: what a fan-out costs however few its jobs
     ENGINE_serial_s_a_task            s: what a task costs in the one flow and the one server, however many workers
     ENGINE_worker_s_a_task            a: what a worker loses on a task
@@ -14,7 +16,7 @@ Dask's workers run before the clock starts; `*_start_s` says what that took. A t
 
 The model is T(n, W, w) = t0 + max(n s, n (w + a) / W) for n tasks of w seconds on W workers. Runs without work give t0
 and s (with two Dask workers no less than a / 2: there s is an upper bound), runs with one worker give a. `model_error`
-compares it with the two runs of 200 jobs, which it has not seen.
+compares it with the three runs of 200 jobs, which it has not seen, `model_error_4_workers` with that on four workers.
 With --quick fewer jobs. --figure FILE draws the model.
 """
 
@@ -42,6 +44,8 @@ os.environ["PYTHONPATH"] = os.pathsep.join([str(_PROJECT), str(_HERE)])
 _PORT = 42877
 _PROBE_S = 0.1
 _LENGTHS_S = (0.5, 6.0, 60.0)
+_MORE = 4
+"""Workers of a run that the model, fitted on one and two, has to foretell."""
 
 
 @dataclass(frozen=True)
@@ -76,15 +80,19 @@ def measure(quick: bool, figure: Path | None) -> dict[str, Figure]:
 
 def _goal(jobs: int, model: Model) -> dict[str, Figure]:
     """The fan-out that the project promises, and how well the model foretells it."""
-    batches = 8 * WORKERS
     by_itself, one_each = seconds("dask", jobs), seconds("dask", jobs, batch=1)
-    foretold = [model.seconds(batches, WORKERS, jobs * JOB_S / batches), model.seconds(jobs, WORKERS, JOB_S)]
-    errors = [abs(one / other - 1) for one, other in zip(foretold, (by_itself, one_each), strict=True)]
+    seconds("dask", _MORE, 0.0, _MORE, 1)  # starts their cluster
+    on_more = seconds("dask", jobs, workers=_MORE)
+    runs = [(by_itself, WORKERS, 8 * WORKERS), (one_each, WORKERS, jobs), (on_more, _MORE, 8 * _MORE)]
+    errors = [abs(model.seconds(n, w, jobs * JOB_S / n) / taken_s - 1) for taken_s, w, n in runs]
     return {
         "dask_jobs": jobs,
         "dask_efficiency": efficiency(jobs, by_itself),
         "dask_efficiency_one_job_a_task": efficiency(jobs, one_each),
+        "dask_efficiency_4_workers": efficiency(jobs, on_more, _MORE),
+        "dask_efficiency_50_workers_6_s": 8 * 6.0 / model.seconds(8 * 50, 50, 6.0),
         "model_error": max(errors),
+        "model_error_4_workers": errors[-1],
     }
 
 

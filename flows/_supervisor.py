@@ -20,7 +20,7 @@ from types import FrameType
 import psutil
 
 GOES_ON = "The same command goes on from here."
-_GRACE_S = 3.0
+_GRACE_S = 2.5
 """For what must not be cut off, such as bringing a robot to rest; what takes longer is killed."""
 _KILLED_WITHIN_S = 1.5
 _GIVEN_UP = signal.SIGUSR1
@@ -29,6 +29,7 @@ _SENTENCES = {
     signal.SIGTERM: "Ended by SIGTERM.",
     signal.SIGHUP: "Ended, as the terminal was closed.",
 }
+_SHOW_CURSOR = "\x1b[?25h"
 _SET_DEATH_SIGNAL, _SET_SUBREAPER = 1, 36  # prctl(2)
 
 _supervisor: int | None = None
@@ -130,14 +131,12 @@ def _end_offspring() -> None:
 
 
 def _tell(asked: signal.Signals | None, code: int, afterwards: str) -> None:
-    from rich.console import Console
-
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    """Say it by what is loaded already: on a busy machine an import takes a second, of the five that there are."""
     sentence = f"Killed by {signal.Signals(-code).name}." if asked is None else _SENTENCES.get(asked)
+    in_terminal = os.isatty(2) and os.environ.get("TERM") not in {"dumb", "unknown"}
+    words = "" if sentence is None else "\n" * in_terminal + f"{sentence} {afterwards}\n"
     with suppress(OSError):  # the terminal may be gone
-        console.show_cursor()  # a bar may have hidden it
-        if sentence is not None:
-            console.print("\n" * console.is_terminal + f"{sentence} {afterwards}")
+        os.write(2, (_SHOW_CURSOR * in_terminal + words).encode())  # a bar may have hidden the cursor
 
 
 def _control(option: int, argument: int) -> None:

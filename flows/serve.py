@@ -37,7 +37,7 @@ from rsr_tasks.watcher import LOOP_VARIABLE, end_marked, mark_of, marked, watche
 POOL = "rsr"
 _DEPLOYMENTS = files("rsr_flows.deployments")
 _PATIENCE_S = 180.0
-_GRACE_S = 2.0
+_GRACE_S = 1.5
 _DEATHS_ALLOWED, _DEATHS_WITHIN_S = 5, 120.0
 _console = Console(highlight=False, soft_wrap=True)
 

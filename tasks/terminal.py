@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import traceback
 from contextlib import suppress
@@ -32,7 +33,8 @@ def divert(log: Path) -> None:
         file = os.open(os.devnull, os.O_WRONLY)
     else:
         _log = log
-    progress.terminal = os.fdopen(os.dup(2), "w", buffering=1)
+    letters = sys.stderr  # it may know ASCII alone
+    progress.terminal = os.fdopen(os.dup(2), "w", buffering=1, encoding=letters.encoding, errors=letters.errors)
     os.dup2(file, 2)
     os.close(file)
 

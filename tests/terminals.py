@@ -19,11 +19,15 @@ _MARK = "RSR_IN_TERMINAL"
 _PATIENCE_S = 300.0
 _TAKE_TERMINAL = """
 import fcntl, os, signal, sys, termios
-signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which `nohup` has these tests ignore
+for number in (signal.SIGINT, signal.SIGHUP):
+    signal.signal(number, signal.SIG_DFL)
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 os.execvp(sys.argv[1], sys.argv[1:])
 """
-"""In the child itself, not before it begins (`preexec_fn`): JAX, which other tests load, warns of every plain fork."""
+"""In the child itself, not before it begins (`preexec_fn`): JAX, which other tests load, warns of every plain fork.
+
+As a login does, it heeds the signals that whoever started us in the background (`nohup`, `&`) has us ignore.
+"""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json as json_format
+import math
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +15,7 @@ from tyro.conf import Positional, arg
 import rsr
 from rsr.cli.command import OptionalFile, OptionalFolder, Switch, hint, located, say, show
 from rsr.cli.doctor import loop_at_work
-from rsr.common import ConfigError, progress
+from rsr.common import ConfigError, RsrError, progress
 from rsr.pipelines import CLASH, GNN, TABLE, StepTable, run_step, table_of
 from rsr.reports import chain_table, is_simulated, read_rows, tuning_table, verdict_sentence
 from rsr.workspace import CHAIN_FILE, Workspace
@@ -127,7 +129,7 @@ def _outlook(workspace: Workspace) -> Iterator[str]:
     if workspace.alert_path.exists():
         yield f"Alert: {workspace.alert_path.read_text().strip()}"
     if workspace.waiting_path.exists():
-        yield f"Waiting: {workspace.waiting_path.read_text().strip()}"
+        yield _waiting(workspace)
     if not chain:
         yield f"No iteration yet in {workspace.root}. Begin: {_loop(workspace, 3)}"
         return
@@ -138,6 +140,18 @@ def _outlook(workspace: Workspace) -> Iterator[str]:
         yield f"Next: {_loop(workspace, max(chain))}; what was versioned, `dvc checkout` or `dvc pull` bring back."
     else:
         yield f"Nothing is missing. One iteration more: {_loop(workspace, max(chain) + 1)}"
+
+
+def _waiting(workspace: Workspace) -> str:
+    """What a loop that ended waits for, unless it has come since then."""
+    from rsr.pipelines.lab.arrivals import arrival  # here: it loads what reads recordings
+
+    came = None
+    with suppress(RsrError, OSError):  # in disorder; the loop says so
+        came = arrival(workspace, now_s=lambda: math.inf)
+    if came is None:
+        return f"Waiting: {workspace.waiting_path.read_text().strip()}"
+    return f"What the loop waited for has come: {workspace.relative(came.path)}. It has to be run again."
 
 
 def _loop(workspace: Workspace, iterations: int) -> str:

@@ -11,7 +11,8 @@ from typing import TextIO
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Column
 
 Advance = Callable[[float, str], None]
 """Report (fraction done in 0..1, a few words on the present state)."""
@@ -36,20 +37,14 @@ def part_of(advance: Advance, start: float, end: float) -> Advance:
 @contextmanager
 def bar(title: str) -> Iterator[Advance]:
     """Show one progress bar; yields the function that moves it."""
-    columns = (
-        TextColumn("[bold]{task.description:<12}"),
-        BarColumn(bar_width=30),
-        TextColumn("{task.percentage:>3.0f}%"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[words]}", markup=False),  # words may be names of files
-    )
     console = Console(file=terminal, stderr=True)
     if not console.is_terminal and not console.is_jupyter:
         with lines(title, lambda text: console.out(text, highlight=False)) as by_lines:
             yield by_lines
         return
-    with Progress(*columns, console=console, redirect_stderr=terminal is None, transient=False) as progress:
+    with Progress(
+        *_columns(console.width), console=console, redirect_stderr=terminal is None, transient=False
+    ) as progress:
         task = progress.add_task(escape(title), total=1.0, words="")
 
         def advance(fraction: float, words: str = "") -> None:
@@ -59,6 +54,21 @@ def bar(title: str) -> Iterator[Advance]:
         progress.update(task, completed=1.0)
 
 
+def _columns(width: int) -> tuple[ProgressColumn, ...]:
+    """What a bar's line says; in a narrow terminal the bar gives way, then the words, and never a number."""
+    whole, words = Column(no_wrap=True), Column(no_wrap=True, max_width=max(10, width - _WITHOUT_WORDS))
+    return (
+        TextColumn("[bold]{task.description:<12}"),
+        BarColumn(bar_width=30),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeElapsedColumn(table_column=whole),
+        TimeRemainingColumn(table_column=whole.copy()),
+        TextColumn("{task.fields[words]}", markup=False, table_column=words),  # words may be names of files
+    )
+
+
+_WITHOUT_WORDS = 12 + 4 + 4 + 7 + 7 + 5
+"""Columns for the title, a bar of four, the numbers, and spaces between."""
 EVERY_S = 10.0
 """Where there is no terminal, a line is written so often, also while the work itself reports nothing."""
 _FORESEEN = 0.05

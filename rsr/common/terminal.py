@@ -51,13 +51,20 @@ def titled_table(
 
 
 def show_whole(console: Console, *what: RenderableType) -> None:
-    """Print tables and texts; a table that is too wide for the terminal is printed wider, and no number is cut."""
+    """Print tables and texts whole: words that are too long are folded, and tables of many numbers are wider."""
     for each in what:
-        options = console.options.update(max_width=10_000)
-        least = Measurement.get(console, options, each).minimum if not isinstance(each, str) else 0
-        console.print(
-            each, highlight=False, soft_wrap=isinstance(each, str), width=max(console.width, least), crop=False
-        )
+        if isinstance(each, Table):
+            _keep_whole(console, each)
+        console.print(each, highlight=False, soft_wrap=isinstance(each, str), crop=False)
+
+
+def _keep_whole(console: Console, table: Table) -> None:
+    wide = console.options.update(max_width=10_000)
+    for column in table.columns:
+        column.overflow = "fold"  # of a path, say, into which an ellipsis would bite
+        if column.justify == "right":
+            cells = [column.header, *column.cells]
+            column.min_width = max(Measurement.get(console, wide, cell).minimum for cell in cells)
 
 
 def _spelt(error: UnicodeError) -> tuple[str, int]:

@@ -136,7 +136,8 @@ class Inbox:
             got=got,
             expected=f"a session of {plan.episodes} episodes{policy}",
             where=str(self._folder / plan.session),
-            next_step=f"Record what {plan.session}.request.json asks for and put it here, then run this again.",
+            next_step=f"Record what {plan.session}.request.json asks for and put it here, by `rsr answer RECORDINGS` "
+            "where it has another format; then run this again.",
         )
 
     def _rejected(self, drop: Path, plan: CollectionPlan, error: SessionError) -> Waiting:

@@ -113,6 +113,7 @@ def test_a_copy_under_another_name_is_rejected(session, tmp_path, capsys):
     out = capsys.readouterr().out
     assert f"got 12 of 12 episodes that {first} holds as well" in out
     assert "Use one of the two" in out
+    assert f"ingested anew, delete the older: {first}." in " ".join(out.split())
 
 
 def test_pages_for_browsers_and_machines(session, tmp_path, capsys):

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rsr.cli import main
 from rsr.common.files import write_json, write_text
 from rsr.common.progress import ignore
 from rsr.config import LoopConfig, RealityConfig, dump_config
@@ -65,6 +66,15 @@ class TestDrop:
         found = arrival(lab, now_s=lambda: latest_s + QUIET_S)
         assert found is not None
         assert (found.kind, found.iteration, found.path, found.at_s) == ("session-dropped", 1, folder, latest_s)
+
+    def test_status_says_so(self, lab, capsys):
+        main(["status", "--workspace", str(lab.root)])
+        assert "Waiting: for somebody" in capsys.readouterr().out
+        drop(lab)
+        main(["status", "--workspace", str(lab.root)])
+        assert (
+            "What the loop waited for has come: inbox/session-001. It has to be run again." in capsys.readouterr().out
+        )
 
     def test_an_archive_of_it_will_do_and_is_not_read(self, lab):
         archive = lab.root / "inbox" / "session-001.zip"

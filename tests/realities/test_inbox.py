@@ -48,7 +48,8 @@ def test_nothing_there_yet(folder):
         collect(folder)
     assert str(caught.value) == (
         f"{folder}/session-001: got no such folder yet; expected a session of 2 episodes recorded with policy "
-        "abcabcabcabc. Record what session-001.request.json asks for and put it here, then run this again."
+        "abcabcabcabc. Record what session-001.request.json asks for and put it here, by `rsr answer RECORDINGS` "
+        "where it has another format; then run this again."
     )
 
 

@@ -159,6 +159,7 @@ def refit_or_die(mark: str, **job) -> np.ndarray:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # five starts of Python with Prefect, on two cores
 def test_refits_on_dask_outlive_a_killed_worker(prefect_server, loss, tmp_path):
     rng, indices, mark = np.random.default_rng(0), np.unique(loss.windows.episode), tmp_path / "killed"
     jobs = [
@@ -169,10 +170,10 @@ def test_refits_on_dask_outlive_a_killed_worker(prefect_server, loss, tmp_path):
             "episodes": rng.choice(indices, len(indices)),
             "seed": seed,
         }
-        for seed in range(6)
+        for seed in range(8)
     ]
     in_turn = [refit_resample(**job) for job in jobs]
     dying = [{**job, "mark": str(mark)} for job in jobs]
-    spread_out = fan_out("tests.tasks.test_fan_out:refit_or_die", dying, Engine("dask", workers=2, batch=1))
+    spread_out = fan_out("tests.tasks.test_fan_out:refit_or_die", dying, Engine("dask", workers=4, batch=1))
     assert mark.exists()
     assert np.array(spread_out).tobytes() == np.array(in_turn).tobytes()

@@ -132,11 +132,12 @@ def require_approval(workspace: Workspace, iteration: int) -> None:
         return
     report = workspace.relative(workspace.report_path(iteration)) if iteration else "no report: it knows no reality yet"
     key = " --key FILE" if workspace.approvers_path.exists() else ""
+    command = f"rsr approve --iteration {iteration} --by NAME{key} --workspace {workspace.root}"
     raise Waiting(
         got=got,
         expected=f"a person's approval of policy {iteration} ({report})",
         where=str(workspace.root),
-        next_step=f"Approve it: `rsr approve --iteration {iteration} --by NAME{key}`, then run the loop again.",
+        next_step=f"Approve it: `{command}`, then run the loop again.",
     )
 
 

@@ -80,7 +80,8 @@ def judge_duplicates(own: Sequence[EpisodePrint], others: Sequence[EpisodePrint]
             "reject" if len(copied) == len(own) else "care", "duplicate", where,
             got=f"{len(copied)} of {counted(len(own), 'episode')} that {session} holds as well",
             expected="recordings of its own",
-            next_step="Use one of the two: with both, what they share counts twice and judges itself.",
+            next_step="Use one of the two: with both, what they share counts twice and judges itself. "
+            f"Where this one was ingested anew, delete the older: {session}.",
         )  # fmt: skip
 
 
