@@ -30,7 +30,7 @@ RATE = "rate:"
 PAST = "past commands"
 """Channel of the commands sent, newest first, one after the other [B, (D + 1) nu]."""
 
-_STEP_S = 0.005  # of the prediction: at 20 rad/s ones of 0.01 s are centimetres off; contacts need finer ones, and are left out
+_STEP_S = 0.005  # of the prediction: at 20 rad/s 0.01 s are centimetres off; contacts need finer ones, and are left out
 _LONGEST_S = 2.0  # of braking
 _HARDLY = 1e-3  # of a joint's force, for braking, where holding takes all of it
 _POSTURES, _SPARE = 64, 1.3  # drawn, and a factor on their extremes for those that were not
