@@ -152,28 +152,9 @@ def test_what_is_set_moving_by_torque_is_braked_before_a_limit():
         assert (travelled.sum(axis=1) > 5.0).all(), "it moves all the same"
 
 
-HEAVY = """<mujoco><compiler autolimits="true"/><option timestep="0.002"/><default><joint armature="0.005"
-  frictionloss="0.1"/></default><worldbody><body pos="0 0 0.5"><joint name="shoulder" axis="0 -1 0" range="-110 110"/>
-  <geom type="capsule" fromto="0 0 0 0 0 -0.18" size="0.01" mass="0.3"/><body pos="0 0 -0.18"><joint name="elbow"
-  axis="0 -1 0" range="-150 150"/><geom type="sphere" pos="0 0 -0.174" size="0.02" mass="1.116" contype="0"
-  conaffinity="0"/><site name="tool" pos="0 0 -0.18"/></body></body></worldbody><actuator>
-  <motor name="shoulder" joint="shoulder" ctrlrange="-8 8"/><motor name="elbow" joint="elbow" ctrlrange="-2 2"/>
-  </actuator></mujoco>"""
-HEAVY_YAML = """
-{name: heavy, title: two heavy links, mjcf: scene.xml, control_dt_s: 0.02, episode_steps: 150, command: torque,
-gap_channel: joints, channels: {joints: {columns: [s, e], unit: rad, frame: joint, reads: {joints: [shoulder, elbow]},
-noise: 0.001}, torque: {columns: [s, e], unit: N m, frame: joint, stamp: held_until_next}}, parameters: {damping:
-{nominal: 0.01, lower: 0.001, upper: 0.1, unit: N m s/rad, prior_std: 0.5, sets: [{joint: [shoulder, elbow],
-field: damping}]}}, limits: {command_rate: 100.0, sites: {tool: {inside: {box_lower: [-0.2, -1, 0.05],
-box_upper: [0.28, 1, 0.4]}}}}, task: {start: {shoulder: [-0.5, 0.5], elbow: [-1.0, 1.0]}, reach: {of: tool,
-within: 0.03, box_lower: [-0.1, 0, 0.2], box_upper: [0.2, 0, 0.3]}}}"""
-
-
-def test_a_motor_that_holding_takes_nearly_all_of_is_not_trusted_to_brake_as_well(tmp_path):
-    """Its second link weighs 95 % of its motor's torque; thrown about at up to 20 rad/s, it stays in its box."""
-    (tmp_path / "scene.xml").write_text(HEAVY)
-    (tmp_path / "scenario.yaml").write_text(HEAVY_YAML)
-    scenario = load_scenario(tmp_path)
+def test_a_motor_that_holding_takes_nearly_all_of_is_not_trusted_to_brake_as_well():
+    """Thrown about at more than 10 rad/s, the arm stays in its box and out of its keep-out."""
+    scenario = load_scenario(ROOT / "benchmarks" / "_heavy_arm")
     inside, rng = stated_limits(scenario).sites[0], np.random.default_rng(0)
     with World.simulated(scenario, scenario.space.nominal, 32) as world:
         starts = world.task.reset(rng, 200)

@@ -31,6 +31,7 @@ PAST = "past commands"
 """Channel of the commands sent, newest first, one after the other [B, (D + 1) nu]."""
 
 _STEP_S = 0.005  # of the prediction: at 20 rad/s 0.01 s are centimetres off; contacts need finer ones, and are left out
+_SHOTS = 3  # at the last control step
 _LONGEST_S = 2.0  # of braking
 _HARDLY = 1e-3  # of a joint's force, for braking, where holding takes all of it
 _POSTURES, _SPARE = 64, 1.3  # drawn, and a factor on their extremes for those that were not
@@ -110,6 +111,8 @@ class Braking:
             # What is far from every limit needs no prediction.
             longest = self._longest_way(state, coming.shape[1] + self._turning_steps, sites)
             near = np.any(reached + longest > allowed, axis=1)
+            if near.any():
+                state[near] = self._sharpened(state[near], channels, near, past[near, delay])
             # As the robot will be braked, and with less force: where joints push each other that is another way.
             for share in (1.0, self.share):
                 if (left := near & ~overrun).any():
@@ -153,6 +156,26 @@ class Braking:
         gained = (first[:, model.nq :] - state[:, model.nq :]) * (0.5 * self.dt_s / self._free.opt.timestep)
         state[:, model.nq :] += gained
         return state
+
+    def _sharpened(
+        self, state: np.ndarray, channels: Mapping[str, np.ndarray], rows: np.ndarray, acting: np.ndarray
+    ) -> np.ndarray:
+        """The same of some rows, where speeds change much within a control step: by simulating the last one.
+
+        Its first speed is sought with which it leads from the measurement before to the last one.
+        """
+        model, substeps = self.model, round(self.dt_s / self._free.opt.timestep)
+        before, ended = state.copy(), state
+        for name, places, dofs in self.channels:
+            rate = np.nan_to_num(channels[RATE + name][rows])
+            before[:, list(places)] -= self.dt_s * rate
+            before[:, [model.nq + dof for dof in dofs]] = rate
+        for _ in range(_SHOTS):
+            ended = self._roll(self._free, before, acting[:, None], substeps)[:, -1]
+            for _, places, dofs in self.channels:
+                missed = state[:, list(places)] - ended[:, list(places)]
+                before[:, [model.nq + dof for dof in dofs]] += missed / self.dt_s
+        return np.concatenate([state[:, : model.nq], ended[:, model.nq :]], axis=1)
 
     # What would follow.
 
