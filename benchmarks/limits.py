@@ -7,6 +7,7 @@
     KIND_overshoot_m         farthest that the tool itself came out of its box on the stand-in: what moves has mass
     scara_...                the same of a SCARA under torque: joints push each other, and gravity pulls at its slide;
                              a violation is a control step in training with the tool out of its box
+    heavy_arm_...            the same of two links of which the second takes 95 % of its motor to hold
     max_tip_speed_m_s        of `push_cube` and `push_t`: fastest movement of the fingertip, in any physics step
     tip_speed_limit_m_s      what it may not exceed
     max_block_distance_m     farthest that a block came from the middle of the workspace
@@ -73,7 +74,8 @@ def measure(quick: bool, steps: int) -> dict[str, Figure]:
     """Train in each world and report the worst of all."""
     steps = min(steps, QUICK_STEPS) if quick else steps
     torch.set_num_threads(1)
-    arms = {kind: commanded_arm(kind, steps) for kind in LIMITS} | {"scara": scara(steps)}
+    arms = {kind: commanded_arm(kind, steps) for kind in LIMITS}
+    arms |= {name: boxed_arm(name, steps) for name in ("scara", "heavy_arm")}
     watches = [pushing(name, parameters, steps) for name in ("push_cube", "push_t") for parameters in ({}, SLIPPERY)]
     figures = {f"{kind}_{name}": value for kind, found in arms.items() for name, value in found.items()}
     pushed = sum(watch.violations for watch in watches)
@@ -116,9 +118,9 @@ def commanded_arm(kind: str, steps: int) -> dict[str, float]:
         }
 
 
-def scara(steps: int) -> dict[str, float]:
-    """Train a SCARA under torque for taking its tool out of its box, then record on the stand-in."""
-    scenario = load_scenario(Path(__file__).parent / "_scara")
+def boxed_arm(name: str, steps: int) -> dict[str, float]:
+    """Train an arm under torque for taking its tool out of its box, then record on the stand-in."""
+    scenario = load_scenario(Path(__file__).parent / f"_{name}")
     judge = PlaceJudge(scenario, "torque")
     envs = TaskVecEnv(scenario, scenario.space.nominal, PPOSettings(steps).copies, seed=0)
     envs.world.limits = watched = Watched(envs.world.limits, judge)

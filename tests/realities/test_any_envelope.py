@@ -152,6 +152,24 @@ def test_what_is_set_moving_by_torque_is_braked_before_a_limit():
         assert (travelled.sum(axis=1) > 5.0).all(), "it moves all the same"
 
 
+def test_a_motor_that_holding_takes_nearly_all_of_is_not_trusted_to_brake_as_well():
+    """Thrown about at more than 10 rad/s, the arm stays in its box and out of its keep-out."""
+    scenario = load_scenario(ROOT / "benchmarks" / "_heavy_arm")
+    inside, rng = stated_limits(scenario).sites[0], np.random.default_rng(0)
+    with World.simulated(scenario, scenario.space.nominal, 32) as world:
+        starts = world.task.reset(rng, 200)
+        allowed = np.flatnonzero(inside.trespass(tool(scenario, starts.qpos)) == 0)
+        world.place(np.arange(32), starts.take(allowed[:32]))
+        fastest = 0.0
+        for step in range(150):
+            if step % 7 == 0:
+                action = rng.choice([-1.0, 1.0], (32, 2))
+            world.step(action)
+            assert inside.trespass(tool(scenario, world.states[:, :2])).max() == 0.0
+            fastest = max(fastest, np.abs(world.states[:, 2:]).max())
+        assert fastest > 10.0, "it moves all the same"
+
+
 def test_without_the_prediction_the_same_arm_coasts_out_of_its_box():
     scenario = limited_arm("torque")
     with World.simulated(scenario, scenario.space.nominal, 8) as world:

@@ -111,6 +111,20 @@ def test_units_signs_zeros_and_order_are_applied(tmp_path: Path) -> None:
     assert_true(session, 1e-9)
 
 
+def test_a_column_that_was_held_and_not_recorded_is_stated(tmp_path: Path) -> None:
+    path, shoulder = write_csv(tmp_path), {"from": "table", "columns": ["shoulder_torque_cmd_Nm"]}
+    with pytest.raises(SessionError, match=r"expected 2 \(shoulder, elbow\).*unrecorded: {elbow: 0.0}"):
+        taken(path, tmp_path / "no", {"channels": {"commanded_torque": shoulder}})
+    given = {"channels": {"commanded_torque": shoulder | {"unrecorded": {"elbow": 0.5}, "sign": [-1]}}}
+    _, session = taken(path, tmp_path / "out", given)
+    recorded = session.episodes[0]["commanded_torque"]
+    np.testing.assert_allclose(recorded[:-1, 0], -truth()["commanded_torque"][:-1, 0], atol=1e-8)
+    np.testing.assert_array_equal(recorded[:, 1], 0.5)
+    given["channels"]["commanded_torque"]["unrecorded"] = {"wrist": 0.0}
+    with pytest.raises(SessionError, match="'wrist' in `unrecorded:`; expected one of shoulder, elbow"):
+        taken(path, tmp_path / "wrong", given)
+
+
 def test_a_gap_divides_and_nothing_is_drawn_across_it(tmp_path: Path) -> None:
     path = write_csv(tmp_path)
     lines = path.read_text().splitlines(keepends=True)

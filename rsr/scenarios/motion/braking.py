@@ -1,10 +1,11 @@
 """Where what is driven by force comes to rest once it is braked: a limit that acts on places must act before them.
 
 A force leads nowhere by itself, but what it has set moving has mass. So before a command is sent, the model says what
-would follow: the command for one control step, on top of those that a delay still holds back; then nothing, until the
-drives have turned round; then brakes of a part of the drives' force, until it rests. Where that way leads beyond a
-limit, farther than it is beyond it now, the command is not sent, and the robot is braked instead. What was sent before
-was judged in the same way, so braking was, and is, enough.
+would follow: the command for one control step, on top of those that a delay still holds back; then the brakes, step by
+step as they would be told, until it rests. Where that way leads beyond a limit, farther than it is beyond it now, the
+command is not sent, and the robot is braked instead. What was sent before was judged in the same way, so braking was,
+and is, enough. It is judged twice: with all of the force that holding the robot leaves, which is what will happen where
+the model is right, and with a share of it, as it may not be.
 """
 
 from __future__ import annotations
@@ -29,8 +30,10 @@ RATE = "rate:"
 PAST = "past commands"
 """Channel of the commands sent, newest first, one after the other [B, (D + 1) nu]."""
 
-_STEP_S = 0.01  # of the prediction: contacts and ends of ranges, which need finer ones, are left out of it
-_PIECE, _PIECES = 10, 20  # steps until it is looked which copies rest; 2 s at most
+_STEP_S = 0.005  # of the prediction: at 20 rad/s 0.01 s are centimetres off; contacts need finer ones, and are left out
+_SHOTS = 3  # at the last control step
+_LONGEST_S = 2.0  # of braking
+_HARDLY = 1e-3  # of a joint's force, for braking, where holding takes all of it
 _POSTURES, _SPARE = 64, 1.3  # drawn, and a factor on their extremes for those that were not
 _STILL = 0.02  # rad/s or m/s
 _MARGIN = 0.01  # rad or m before a limit: noise, and what a brake that acts step by step takes longer than a steady one
@@ -104,25 +107,35 @@ class Braking:
             state = self._now(channels, past[:, delay])
             reached = self._beyond(state[:, None, : self.model.nq], sites)[:, 0]
             allowed = np.maximum(reached, -_MARGIN) + _FURTHER
-            waiting = [past[:, age] for age in range(delay - 1, -1, -1)]
-            turning = [np.where(np.isnan(self.safe), sent, self.safe)] * self._turning_steps
-            coming = np.stack([*waiting, sent, *turning], axis=1)
+            coming = np.stack([*(past[:, age] for age in range(delay - 1, -1, -1)), sent], axis=1)
             # What is far from every limit needs no prediction.
-            near = ~overrun & np.any(reached + self._longest_way(state, coming.shape[1], sites) > allowed, axis=1)
+            longest = self._longest_way(state, coming.shape[1] + self._turning_steps, sites)
+            near = np.any(reached + longest > allowed, axis=1)
             if near.any():
-                overrun[near] = self._runs_beyond(state[near], coming[near], allowed[near], sites)
+                state[near] = self._sharpened(state[near], channels, near, past[near, delay])
+            # As the robot will be braked, and with less force: where joints push each other that is another way.
+            for share in (1.0, self.share):
+                if (left := near & ~overrun).any():
+                    overrun[left] = self._runs_beyond(state[left], coming[left], allowed[left], sites, share)
         return overrun
 
     def brake(self, previous: np.ndarray, channels: Mapping[str, np.ndarray]) -> np.ndarray:
         """Commands [B, nu] that slow the driven joints down against their speed and hold them against gravity."""
         state = self._now(channels, channels[PAST].reshape(len(previous), -1, self.model.nu)[:, self.delay_steps])
+        return self._braked(state, previous, 1.0)
+
+    def _braked(self, state: np.ndarray, previous: np.ndarray, share: float) -> np.ndarray:
+        """Commands [B, nu] that brake states [B, nq + nv] with a share of the force that holding them leaves."""
         safe = np.where(np.isnan(self.safe), previous, self.safe)
         wanted, reach = safe.copy(), self.rate * self.dt_s
         weight, inertia = self._weight_and_inertia(state[:, : self.model.nq])
         speed = state[:, self.model.nq + self._dofs]
         # All slow down alike, so that the robot stays on its way: a brake of each for itself would push the others.
-        slowing = np.einsum("bij,bj->bi", inertia, speed) / self._settling_s
-        wanted[:, self.driven] = (weight - slowing) / self._force
+        slowing = -np.einsum("bij,bj->bi", inertia, speed) / self._settling_s
+        # Holding comes first: a joint whose weight takes nearly all of its force has hardly a brake against falling.
+        held = np.clip(weight, -self._strength, self._strength)
+        slowing = np.clip(slowing, share * (-self._strength - held), share * (self._strength - held))
+        wanted[:, self.driven] = (held + slowing) / self._force
         # Coming nearer to the safe command is free: it is how a robot is held.
         bounded = np.clip(wanted, np.minimum(previous - reach, safe), np.maximum(previous + reach, safe))
         return np.clip(bounded, self.lower, self.upper)
@@ -144,6 +157,26 @@ class Braking:
         state[:, model.nq :] += gained
         return state
 
+    def _sharpened(
+        self, state: np.ndarray, channels: Mapping[str, np.ndarray], rows: np.ndarray, acting: np.ndarray
+    ) -> np.ndarray:
+        """The same of some rows, where speeds change much within a control step: by simulating the last one.
+
+        Its first speed is sought with which it leads from the measurement before to the last one.
+        """
+        model, substeps = self.model, round(self.dt_s / self._free.opt.timestep)
+        before, ended = state.copy(), state
+        for name, places, dofs in self.channels:
+            rate = np.nan_to_num(channels[RATE + name][rows])
+            before[:, list(places)] -= self.dt_s * rate
+            before[:, [model.nq + dof for dof in dofs]] = rate
+        for _ in range(_SHOTS):
+            ended = self._roll(self._free, before, acting[:, None], substeps)[:, -1]
+            for _, places, dofs in self.channels:
+                missed = state[:, list(places)] - ended[:, list(places)]
+                before[:, [model.nq + dof for dof in dofs]] += missed / self.dt_s
+        return np.concatenate([state[:, : model.nq], ended[:, model.nq :]], axis=1)
+
     # What would follow.
 
     def _longest_way(self, state: np.ndarray, steps: int, sites: Sequence[Place]) -> np.ndarray:
@@ -157,29 +190,28 @@ class Braking:
         return np.stack([*of_joints, *(way @ extremes.arms[each.site] for each in sites)], axis=1)
 
     def _runs_beyond(
-        self, state: np.ndarray, coming: np.ndarray, allowed: np.ndarray, sites: Sequence[Place]
+        self, state: np.ndarray, coming: np.ndarray, allowed: np.ndarray, sites: Sequence[Place], share: float
     ) -> np.ndarray:
         """True [B] where the commands [B, n, nu], then the brakes, lead beyond what is allowed [B, limits]."""
-        model = self.model
-        passed = self._roll(self._free, state, coming, round(self.dt_s / self._free.opt.timestep))
-        off = self._beyond(passed[:, :, : model.nq], sites)
-        beyond = np.any(off > allowed[:, None], axis=(1, 2))
-        state, off = passed[:, -1], off[:, -1]
-        for _ in range(_PIECES):
-            fast = np.abs(state[:, model.nq + self._dofs]).max(axis=1) > _STILL
+        model, substeps = self.model, round(self.dt_s / self._free.opt.timestep)
+        beyond, off = np.zeros(len(state), bool), np.full(allowed.shape, np.inf)
+        state, coming, moving = state.copy(), coming.copy(), np.arange(len(state))
+        for step in range(coming.shape[1] + round(_LONGEST_S / self.dt_s)):
+            passed = self._roll(self._free, state[moving], coming[moving, :1], substeps)
+            ways = self._beyond(passed[:, :, : model.nq], sites)
+            beyond[moving] |= np.any(ways > allowed[moving, None], axis=(1, 2))
+            state[moving], off[moving] = passed[:, -1], ways[:, -1]
+            # What brakes are told from now on is as late as everything that is sent.
+            told = self._braked(state[moving], coming[moving, -1], share)
+            coming[moving] = np.concatenate([coming[moving, 1:], told[:, None]], axis=1)
+            if step + 1 < coming.shape[1] + self._turning_steps:
+                continue  # something that was sent is still to come, or the drives turn round
             # What has braked so far that it reaches no limit any more need not be followed until it rests.
             near = np.any(off + self._longest_way(state, 0, sites) > allowed, axis=1)
+            fast = np.abs(state[:, model.nq + self._dofs]).max(axis=1) > _STILL
             moving = np.flatnonzero(~beyond & fast & near)
             if not len(moving):
                 break
-            _, inertia = self._weight_and_inertia(state[moving, : model.nq])
-            brakes = np.zeros((len(moving), 1, model.nu))
-            own = np.diagonal(inertia, axis1=1, axis2=2)
-            brakes[:, 0, self.driven] = own / self._settling_s / model.actuator_gear[self.driven, 0] ** 2
-            passed = self._roll(self._braked, state[moving], brakes, _PIECE)
-            ways = self._beyond(passed[:, :, : model.nq], sites)
-            beyond[moving] = np.any(ways > allowed[moving, None], axis=(1, 2))
-            state[moving], off[moving] = passed[:, -1], ways[:, -1]
         return beyond
 
     def _beyond(self, qpos: np.ndarray, sites: Sequence[Place]) -> np.ndarray:
@@ -218,17 +250,17 @@ class Braking:
 
     @cached_property
     def _strength(self) -> np.ndarray:
-        """Force that the brake of each driven joint may count on."""
+        """Largest force of each driven joint either way."""
         largest = np.minimum(-self.lower, self.upper)[self.driven].clip(0.0) * np.abs(self._force)
         limited = self.model.actuator_forcelimited[self.driven] > 0
         bound = np.abs(self.model.actuator_forcerange[self.driven]).min(axis=1)
         own = np.where(limited, bound * np.abs(self.model.actuator_gear[self.driven, 0]), np.inf)
-        return self.share * np.minimum(largest, own)
+        return np.minimum(largest, own)
 
     @cached_property
     def _turning_steps(self) -> int:
         """Control steps in which drives come from nothing to the brakes' force; one more, in which nothing is sent."""
-        turned = self._strength / np.abs(self._force) / (self.rate[self.driven] * self.dt_s)
+        turned = self.share * self._strength / np.abs(self._force) / (self.rate[self.driven] * self.dt_s)
         return 1 + int(np.ceil(turned.max()))
 
     @cached_property
@@ -236,7 +268,6 @@ class Braking:
         """What the driven joints may do at most and at least, in postures drawn from the ranges of all joints."""
         model, dofs, rng = self.model, self._dofs, np.random.default_rng(0)
         data, full, jacobian = mujoco.MjData(model), np.zeros((model.nv, model.nv)), np.zeros((3, model.nv))
-        pushed = self._strength / self.share
         acceleration, slowing = np.zeros(len(dofs)), np.full(len(dofs), np.inf)
         arms = np.zeros((model.nsite, len(dofs)))
         for _ in range(_POSTURES):
@@ -247,8 +278,9 @@ class Braking:
             mujoco.mj_fullM(model, data, full)
             inverse = np.linalg.inv(full)
             falling = np.abs(inverse @ data.qfrc_bias)[dofs]
-            acceleration = np.maximum(acceleration, np.abs(inverse[np.ix_(dofs, dofs)]) @ pushed + falling)
-            slowing = np.minimum(slowing, self._strength / np.diag(full)[dofs])
+            acceleration = np.maximum(acceleration, np.abs(inverse[np.ix_(dofs, dofs)]) @ self._strength + falling)
+            left = np.maximum(self._strength - np.abs(data.qfrc_bias)[dofs], _HARDLY * self._strength)
+            slowing = np.minimum(slowing, self.share * left / np.diag(full)[dofs])
             for site in range(model.nsite):
                 mujoco.mj_jacSite(model, data, jacobian, None, site)
                 arms[site] = np.maximum(arms[site], np.linalg.norm(jacobian[:, dofs], axis=0))
@@ -263,35 +295,16 @@ class Braking:
         spare.opt.timestep = self.dt_s / max(1, round(self.dt_s / _STEP_S))
         return spare
 
-    @cached_property
-    def _braked(self) -> mujoco.MjModel:
-        """The same, with brakes in place of the driven joints' motors; the rest of their force holds the weight.
-
-        A command is a brake's force over speed.
-        """
-        spare = copy(self._free)
-        spare.opt.gravity[:] = 0.0
-        gear = spare.actuator_gear[self.driven, 0]
-        spare.actuator_gaintype[self.driven] = mujoco.mjtGain.mjGAIN_AFFINE
-        spare.actuator_gainprm[self.driven, :3] = [0.0, 0.0, -1.0]
-        spare.actuator_ctrllimited[self.driven] = 0
-        spare.actuator_forcelimited[self.driven] = 1
-        strength = self._strength / np.abs(gear)
-        spare.actuator_forcerange[self.driven] = np.stack([-strength, strength], axis=1)
-        return spare
-
     def _weight_and_inertia(self, qpos: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Force [B, driven] that holds postures [B, nq]; inertia [B, driven, driven] of the driven joints there."""
-        weight = np.zeros((len(qpos), len(self.driven)))
-        inertia = np.zeros((*weight.shape, len(self.driven)))
-        data, full = self._data, np.zeros((self.model.nv, self.model.nv))
+        model, data, dofs = self._free, self._data, self._dofs
+        bias, inertia = np.zeros((len(qpos), model.nv)), np.zeros((len(qpos), model.nv, model.nv))
         for row, posture in enumerate(qpos):
             data.qpos[:], data.qvel[:] = posture, 0.0
-            mujoco.mj_forward(self._free, data)
-            mujoco.mj_fullM(self._free, data, full)
-            weight[row] = (data.qfrc_bias - data.qfrc_passive)[self._dofs]
-            inertia[row] = full[np.ix_(self._dofs, self._dofs)]
-        return weight, inertia
+            mujoco.mj_forward(model, data)
+            mujoco.mj_fullM(model, data, inertia[row])
+            bias[row] = data.qfrc_bias - data.qfrc_passive
+        return bias[:, dofs], inertia[:, dofs[:, None], dofs]
 
     @property
     def _settling_s(self) -> float:

@@ -250,13 +250,7 @@ _NORM_SLACK = 0.05
 def convert(channel: Channel, entry: ChannelMap, values: np.ndarray) -> np.ndarray:
     """Numbers [N, W] of the recording in the channel's unit, sign, zero and order."""
     where = f"channel '{channel.name}'"
-    if values.shape[1] != channel.width:
-        raise SessionError(
-            got=f"{values.shape[1]} columns ({listed(entry.columns)})",
-            expected=f"{channel.width} ({', '.join(channel.columns)})",
-            where=where,
-            next_step="Correct `columns:` in the mapping; give them in the scenario's order.",
-        )
+    recorded = _recorded(channel, entry, values.shape[1], where)
     if entry.frame is not None and entry.frame != channel.frame:
         raise SessionError(
             got=f"frame '{entry.frame}'",
@@ -265,10 +259,10 @@ def convert(channel: Channel, entry: ChannelMap, values: np.ndarray) -> np.ndarr
             next_step="Convert the recording first: a rotation between frames is not known here.",
         )
     for name, given in (("sign", entry.sign), ("offset", entry.offset)):
-        if given is not None and len(given) != channel.width:
+        if given is not None and len(given) != len(recorded):
             raise SessionError(
                 got=f"{len(given)} numbers in `{name}:`",
-                expected=f"{channel.width}, one a column",
+                expected=f"{len(recorded)}, one a column",
                 where=where,
                 next_step="Correct the mapping.",
             )
@@ -276,7 +270,32 @@ def convert(channel: Channel, entry: ChannelMap, values: np.ndarray) -> np.ndarr
         values = in_radians(entry.calibration, entry.columns, values, where)
     scaled = values * factor(entry.unit or channel.unit, channel.unit, where)
     scaled = scaled * np.array(entry.sign or 1.0) + np.array(entry.offset or 0.0)
+    if entry.unrecorded:
+        whole = np.tile([entry.unrecorded.get(column, 0.0) for column in channel.columns], (len(scaled), 1))
+        whole[:, recorded] = scaled
+        scaled = whole
     return _unit_quaternions(channel, entry, scaled) if channel.is_quaternion else scaled
+
+
+def _recorded(channel: Channel, entry: ChannelMap, width: int, where: str) -> list[int]:
+    """Columns of the channel that the recording has."""
+    if unknown := set(entry.unrecorded) - set(channel.columns):
+        raise SessionError(
+            got=f"'{min(unknown)}' in `unrecorded:`",
+            expected=f"one of {', '.join(channel.columns)}",
+            where=where,
+            next_step="Correct the mapping.",
+        )
+    recorded = [index for index, column in enumerate(channel.columns) if column not in entry.unrecorded]
+    if width != len(recorded):
+        raise SessionError(
+            got=f"{width} columns ({listed(entry.columns)})",
+            expected=f"{len(recorded)} ({', '.join(channel.columns[index] for index in recorded)})",
+            where=where,
+            next_step="Correct `columns:` in the mapping; give them in the scenario's order. What was held and not "
+            f"recorded, such as a gripper, stands beside them: `unrecorded: {{{channel.columns[-1]}: 0.0}}`.",
+        )
+    return recorded
 
 
 def _unit_quaternions(channel: Channel, entry: ChannelMap, values: np.ndarray) -> np.ndarray:

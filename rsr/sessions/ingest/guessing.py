@@ -218,7 +218,7 @@ class _Guess:
             )
             self._doubt(channel, entry, unit)
             return unit
-        unit, why = evidence.unit_by_limits(channel, self._values(entry), self.target.limits.get(channel.name))
+        unit, why = evidence.unit_by_limits(channel, self._values(entry), self._limits(channel, entry))
         if why is None and quantity(channel) == "velocity":
             unit, why = self._unit_by_motion(channel, entry)
         if why is None and quantity(channel) in ("torque", "force"):
@@ -235,17 +235,25 @@ class _Guess:
 
     def _doubt(self, channel: Channel, entry: Map[str, Any], unit: str) -> None:
         """Say where the numbers contradict the unit that a name states."""
-        limits = self.target.limits.get(channel.name)
+        limits = self._limits(channel, entry)
         values = self._values(entry) * factor(unit, channel.unit, channel.name)
         outside = evidence.beyond(values, limits)
         if outside is not None:
             text = f"Channel '{channel.name}' says it is in {unit}, but then {outside}. Which unit, or which columns?"
             self.questions.append(Question(("channels", channel.name, "unit"), unit, text))
 
+    def _limits(self, channel: Channel, entry: Map[str, Any]) -> np.ndarray | None:
+        """What the recorded columns can be at all [W, 2]."""
+        limits = self.target.limits.get(channel.name)
+        recorded = [column not in entry.get("unrecorded", {}) for column in channel.columns]
+        return limits if limits is None or all(recorded) else limits[recorded]
+
     def _unit_by_motion(self, channel: Channel, entry: Map[str, Any]) -> tuple[str, str | None]:
         """The unit in which a velocity agrees with the position of the same columns."""
         position = position_of(self.target, self.document, channel)
         if position is None or position[1].get("from") != entry["from"]:
+            return channel.unit, None
+        if len(position[1]["columns"]) != len(entry["columns"]):
             return channel.unit, None
         named = position[1].get("unit", position[0].unit)
         time_s = self._times_s(self.recording.stream(entry["from"]))

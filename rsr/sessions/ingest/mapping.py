@@ -89,6 +89,7 @@ class ChannelMap(_Settings):
 
     Args:
         columns: of the stream, in the order of the scenario's columns.
+        unrecorded: scenario's columns that the recording lacks -> what they are in every row, in the channel's unit.
         unit: what the numbers are in; one for all.
         calibration: JSON of LeRobot's, where numbers are shares of motors' ranges; they then are rad.
         sign, offset: value = sign * (number in our unit) + offset, a column each.
@@ -100,6 +101,7 @@ class ChannelMap(_Settings):
 
     source: str | None = Field(None, alias="from")
     columns: tuple[Annotated[str, BeforeValidator(str)], ...] = ()
+    unrecorded: dict[Annotated[str, BeforeValidator(str)], _Number] = {}
     unit: str | None = None
     calibration: str | None = None
     sign: tuple[Literal[1, -1], ...] | None = None
