@@ -11,11 +11,12 @@ import pytest
 from benchmarks.strike_worlds.contacts import KINDS, ContactStandIn, write_scene
 from rsr.cli import main
 from rsr.common.errors import RsrError, ScenarioError, SessionError
-from rsr.learned.clash.scenes.adaptation import adapt_scene, load_scene, save_scene
+from rsr.learned.clash.scenes.adaptation import adapt_scene
 from rsr.learned.clash.scenes.impacts import simulate
 from rsr.learned.clash.scenes.meeting import touching
 from rsr.learned.clash.scenes.scene import ContactScene
 from rsr.learned.clash.scenes.simulator import HybridScene
+from rsr.learned.clash.scenes.storage import load_scene, save_scene
 from rsr.learned.clash.scenes.tables import column_names, read_scene_strikes
 from rsr.pipelines.methods import simulator_of
 from rsr.scenarios import load_scenario

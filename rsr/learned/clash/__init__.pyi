@@ -81,16 +81,15 @@ from rsr.learned.clash.residual import (
     observe as observe,
 )
 from rsr.learned.clash.scenes.adaptation import (
-    AdaptedScene as AdaptedScene,
     adapt_scene as adapt_scene,
     compare_scene as compare_scene,
-    load_scene as load_scene,
-    save_scene as save_scene,
     scene_curve as scene_curve,
 )
 from rsr.learned.clash.scenes.impacts import simulate as simulate
+from rsr.learned.clash.scenes.model import AdaptedScene as AdaptedScene
 from rsr.learned.clash.scenes.scene import ContactScene as ContactScene
 from rsr.learned.clash.scenes.simulator import HybridScene as HybridScene
+from rsr.learned.clash.scenes.storage import load_scene as load_scene, save_scene as save_scene
 from rsr.learned.clash.scenes.tables import SceneStrikes as SceneStrikes, read_scene_strikes as read_scene_strikes
 from rsr.learned.clash.segment import (
     ROUTES as ROUTES,
