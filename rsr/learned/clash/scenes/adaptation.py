@@ -11,11 +11,11 @@ import numpy as np
 from cmaes import CMA
 
 from rsr.common import Advance, CalibrationError, derive_seed, ignore
-from rsr.learned.clash.adaptation import by_fold, contradicted
 from rsr.learned.clash.comparison import CURVE, FITTED, Comparison, JudgedStrikes, able_counts, splits
 from rsr.learned.clash.frame import TOLERANCE, relative_errors, to_contact
-from rsr.learned.clash.law import ImpactLaw, fit_law
+from rsr.learned.clash.law import ImpactLaw, fit_law, missed_shares
 from rsr.learned.clash.prediction import evidence_weights
+from rsr.learned.clash.rejection import contradicted
 from rsr.learned.clash.residual import Residual, fit_residual
 from rsr.learned.clash.scenes.impacts import SceneImpacts, simulate
 from rsr.learned.clash.scenes.model import PUSH_APART_S, AdaptedScene, bases, intervals
@@ -29,7 +29,6 @@ _POPULATION, _GENERATIONS, _SIGMA = 10, 30, 0.5
 _USUAL_SHARE = 0.1
 """Errors above a tenth of the speed count less than their square: one glitch must not decide a parameter."""
 _PRIOR_WEIGHT = 0.05
-_GLITCH_STDS = 6.0
 _SAME_SHARE, _FEWEST_SINGLE = 0.02, 4
 """An impact is a single push if what follows it changes the velocity by less than this share of the speed."""
 
@@ -112,24 +111,17 @@ def _left_over(
     return law, (fits[0], fits[1]), evidence_weights(np.array([fit.evidence for fit in fits]))
 
 
-def _glitches(scene: ContactScene, recorded: SceneStrikes, impacts: SceneImpacts) -> tuple[int, ...]:
-    """Find impacts that the others contradict."""
+def _glitches(scene: ContactScene, recorded: SceneStrikes, pushes: SceneImpacts) -> tuple[int, ...]:
+    """Find impacts that scene, law and residuals, fitted to the others, contradict."""
 
-    def surprises(rows: np.ndarray) -> np.ndarray:
-        return _surprises(scene, recorded.take(rows), impacts.take(rows))
+    def judged(fitted: np.ndarray, left_out: np.ndarray) -> np.ndarray:
+        others = pushes.take(left_out)
+        mean, std = intervals(scene, *_left_over(scene, recorded.take(fitted), pushes.take(fitted)), others)
+        return np.abs((to_contact(scene.shape, others.strikes, recorded.gained[left_out]) - mean) / std).max(axis=1)
 
-    return contradicted(len(recorded), surprises, _GLITCH_STDS)
-
-
-def _surprises(scene: ContactScene, recorded: SceneStrikes, impacts: SceneImpacts) -> np.ndarray:
-    """Largest error [N] of each impact in standard deviations, by what was fitted without its fold."""
-
-    def largest(fitted: np.ndarray, left_out: np.ndarray) -> np.ndarray:
-        judged = impacts.take(left_out)
-        mean, std = intervals(scene, *_left_over(scene, recorded.take(fitted), impacts.take(fitted)), judged)
-        return np.abs((to_contact(scene.shape, judged.strikes, recorded.gained[left_out]) - mean) / std).max(axis=1)
-
-    return by_fold(len(recorded), largest)
+    strikes = RecordedStrikes(pushes.strikes, recorded.gained)
+    law = fit_law(scene.shape, strikes, 0.0, mobility=pushes.mobility, bounded=True)
+    return contradicted(missed_shares(law, strikes, pushes.mobility), judged)
 
 
 def _sliding(scene: ContactScene, recorded: SceneStrikes) -> SlidingModel | None:

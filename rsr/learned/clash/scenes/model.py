@@ -1,15 +1,14 @@
 """An adapted scene: impacts are pushes, one after another; each ends as simulation, law and residuals say together.
 
-Where two bodies meet flat, or a corner grazes, they often touch twice or more before they part. The law and the residual
-are of a single push at one place, and between two of them bodies move freely: so each push is corrected by itself,
-and whether there is another one follows from where the corrected velocities lead.
+Where two bodies meet flat, or a corner grazes, they often touch twice or more before they part. The law and the
+residual are of a single push at one place, and between two of them bodies move freely: so each push is corrected by
+itself, and whether there is another one follows from where the corrected velocities lead.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-import mujoco
 import numpy as np
 
 from rsr.common import rotated
