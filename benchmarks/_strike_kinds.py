@@ -39,13 +39,18 @@ def kind_rows(
     shape: Shape, surrogate: Surrogate, quick: bool, stand_ins: int, keep: Path | None, advance: Advance
 ) -> list[Row]:
     """Judge all arms on stand-ins of the four kinds, with one shape; a row each."""
-    unseen, seen = (DEVELOPMENT[:1], TUNING_SEEDS[:2]) if quick else (JUDGED[:stand_ins], JUDGING_SEEDS[:stand_ins])
-    worlds = [(kind, seed) for seed in unseen for kind in KINDS] + [(FAMILIES[seed % 2], seed) for seed in seen]
+    worlds = worlds_of(quick, stand_ins, stand_ins)
     rows = []
     for place, (kind, seed) in enumerate(worlds, start=1):
         rows.append(kept(keep, f"{shape.name}-{kind}-{seed}", partial(world_row, shape, surrogate, kind, seed)))
         advance(place / len(worlds), f"{kind} {seed}")
     return rows
+
+
+def worlds_of(quick: bool, of_family: int, unseen: int) -> list[tuple[str, int]]:
+    """Kinds and seeds of stand-ins: so many of the law's own family, and so many of each unseen kind."""
+    known, judged = (TUNING_SEEDS[:2], DEVELOPMENT[:1]) if quick else (JUDGING_SEEDS[:of_family], JUDGED[:unseen])
+    return [(kind, seed) for seed in judged for kind in KINDS] + [(FAMILIES[seed % 2], seed) for seed in known]
 
 
 def world_row(shape: Shape, surrogate: Surrogate, kind: str, seed: int) -> Row:

@@ -14,7 +14,8 @@
     speedup_planning, _fast        wall time of one CMA-ES plan, 12 x 30: both kinds of MuJoCo over the hybrid
     plan_position_mm_<shape>_*     distance from the target when plans are carried out on stand-ins, with their scatter
     plan_position_ratio_<shape>    hybrid over MuJoCo at its best; _low, _high: its 95 % interval over the stand-ins;
-                                   _our_sliding: over MuJoCo's impact with the hybrid's own sliding model
+                                   _our_sliding: over MuJoCo's impact with the hybrid's own sliding model; all kinds of
+                                   reality alike; plan_position_ratio_<kind> over all shapes
     planning_ratio_worst_shape     the largest of these ratios
     plan_orientation_rad_<shape>_* the turn by which those plans missed
 
@@ -62,7 +63,7 @@ from pathlib import Path
 import numpy as np
 from _common import Figure, kept, run
 from _strike_contacts import KEYS as CONTACT_KEYS, contact_figures
-from _strike_kinds import KEYS as KIND_KEYS, kind_rows, kinds_summary
+from _strike_kinds import KEYS as KIND_KEYS, kind_rows, kinds_summary, worlds_of
 from _strike_planning import planned_on, planning_summary, speed_figures
 from _strike_simulators import KEYS as SPEED_KEYS, simulator_figures
 from baselines.strikes.control import StrikeControl
@@ -76,7 +77,7 @@ from baselines.strikes.paper import (
     save_paper_surrogate,
 )
 
-from rsr.common import bar, sha256
+from rsr.common import Advance, bar, sha256
 from rsr.learned.clash import (
     CURVE,
     STEPS,
@@ -122,23 +123,27 @@ def measure(quick: bool, pairs: int, stand_ins: int, targets: int, parts: str, k
     pairs, seeds = (3000, TUNING_SEEDS[:2]) if quick else (pairs, JUDGING_SEEDS[:stand_ins])
     figures: dict[str, Figure] = {}
     kinds: list[dict[str, Figure]] = []
+    planned: list[dict[str, Figure]] = []
     for name in shapes:
         shape = load_shape(name)
         networks, cost = distilled(shape, pairs, quick, keep, papers="methods" in wanted)
-        rows: dict[str, list[dict[str, Figure]]] = {"methods": [], "control": [], "plans": []}
+        rows: dict[str, list[dict[str, Figure]]] = {"methods": [], "control": []}
         with bar(name) as advance:
             for place, seed in enumerate(seeds, start=1):
                 for part, make in {
                     "methods": partial(stand_in_figures, shape, networks, seed, quick),
                     "control": partial(control_figures, shape, networks, seed),
-                    "plans": partial(planned_on, shape, networks.surrogate, seed, targets),
                 }.items():
                     if part in wanted:
                         rows[part].append(kept(keep, f"{name}-{seed}-{part}", make))
                 advance(place / len(seeds), f"stand-in {seed}")
         figures |= cost
-        for part, summary in {"methods": summed_up, "control": control_summary, "plans": planning_summary}.items():
+        for part, summary in {"methods": summed_up, "control": control_summary}.items():
             figures |= summary(name, rows[part]) if part in wanted else {}
+        if "plans" in wanted:
+            with bar(f"plans, {name}") as advance:
+                planned += plan_rows(shape, networks.surrogate, quick, stand_ins, targets, keep, advance)
+            figures |= planning_summary(name, [row for row in planned if row["shape"] == name])
         if "kinds" in wanted:
             with bar(f"kinds, {name}") as advance:
                 kinds += kind_rows(shape, networks.surrogate, quick, stand_ins, keep, advance)
@@ -149,6 +154,8 @@ def measure(quick: bool, pairs: int, stand_ins: int, targets: int, parts: str, k
         grids = [figures[f"accuracy_{name}_mujoco_grid"] for name in shapes]
         figures["accuracy_mujoco_grid"] = float(np.mean(grids))
     if "plans" in wanted:
+        for kind in dict.fromkeys(str(row["kind"]) for row in planned):
+            figures |= planning_summary(kind, [row for row in planned if row["kind"] == kind])
         figures["planning_ratio_worst_shape"] = max(
             float(figures[f"plan_position_ratio_{name}{arm}"]) for name in shapes for arm in ("", "_our_sliding")
         )
@@ -157,6 +164,25 @@ def measure(quick: bool, pairs: int, stand_ins: int, targets: int, parts: str, k
         with bar("contacts") as advance:
             figures |= contact_figures(quick, stand_ins, keep, advance)
     return NOT_MEASURED | figures | {"stand_ins": len(seeds), "pairs": pairs}
+
+
+def plan_rows(
+    shape: Shape,
+    surrogate: Surrogate,
+    quick: bool,
+    stand_ins: int,
+    targets: int,
+    keep: Path | None,
+    advance: Advance,
+) -> list[dict[str, Figure]]:
+    """Plans on stand-ins of all kinds, as many of each."""
+    rows = []
+    worlds = worlds_of(quick, stand_ins, stand_ins // 2)
+    for place, (kind, seed) in enumerate(worlds, start=1):
+        make = partial(planned_on, shape, surrogate, kind, seed, targets)
+        rows.append(kept(keep, f"{shape.name}-{kind}-{seed}-plans", make) | {"shape": shape.name})
+        advance(place / len(worlds), f"{kind} {seed}")
+    return rows
 
 
 def chosen_parts(parts: str) -> tuple[str, ...]:
