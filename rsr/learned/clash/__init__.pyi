@@ -50,6 +50,7 @@ from rsr.learned.clash.generate import (
     shape_card as shape_card,
     shape_from as shape_from,
 )
+from rsr.learned.clash.hybrid.simulator import HybridSimulator as HybridSimulator, check_same_block as check_same_block
 from rsr.learned.clash.law import fit_law as fit_law
 from rsr.learned.clash.planning import (
     HybridStrikes as HybridStrikes,
@@ -97,7 +98,6 @@ from rsr.learned.clash.segment import (
     Route as Route,
     SegmentTask as SegmentTask,
 )
-from rsr.learned.clash.simulator import HybridSimulator as HybridSimulator, check_same_block as check_same_block
 from rsr.learned.clash.sliding import (
     SlidingModel as SlidingModel,
     fit_sliding as fit_sliding,

@@ -91,13 +91,7 @@ def adapt(base: KnownBlock, recorded: RecordedStrikes, seed: int = 0) -> Adapted
 
     Where velocities after were not recorded, those are taken from which the block slides to where it came to rest.
     """
-    if len(recorded) < _MINIMUM:
-        raise CalibrationError(
-            got=f"{len(recorded)} strikes",
-            expected=f"at least {_MINIMUM}, better 10",
-            where="adaptation",
-            next_step="Record more strikes, at other places and speeds.",
-        )
+    refuse_few(len(recorded), "strikes")
     shape, mass_kg = base.shape, base.definition.striker_mass_kg
     slide = None if velocities_known(recorded) else fit_from_rests(shape, recorded, mass_kg)
     recorded = with_velocities(recorded, slide)
@@ -109,6 +103,16 @@ def adapt(base: KnownBlock, recorded: RecordedStrikes, seed: int = 0) -> Adapted
     law = fit_law(shape, kept, friction, mass_kg)
     bases, trusts = models_of(base, identified, law)
     return Adapted(base, identified, law, blend(shape, bases, kept, trusts), sliding, rejected)
+
+
+def refuse_few(count: int, of: str) -> None:
+    if count < _MINIMUM:
+        raise CalibrationError(
+            got=f"{count} {of}",
+            expected=f"at least {_MINIMUM}, better 10",
+            where="adaptation",
+            next_step=f"Record more {of}, at other places and speeds.",
+        )
 
 
 def models_of(

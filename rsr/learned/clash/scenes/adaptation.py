@@ -10,7 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 from cmaes import CMA
 
-from rsr.common import Advance, CalibrationError, derive_seed, ignore
+from rsr.common import Advance, derive_seed, ignore
+from rsr.learned.clash.adaptation import refuse_few
 from rsr.learned.clash.comparison import CURVE, FITTED, Comparison, JudgedStrikes, able_counts, splits
 from rsr.learned.clash.frame import TOLERANCE, relative_errors, to_contact
 from rsr.learned.clash.law import ImpactLaw, fit_law, missed_shares
@@ -24,7 +25,6 @@ from rsr.learned.clash.scenes.tables import SceneStrikes
 from rsr.learned.clash.sliding import SlidingModel, fit_sliding
 from rsr.scenarios.built_in.strike import RecordedStrikes
 
-_MINIMUM = 3
 _POPULATION, _GENERATIONS, _SIGMA = 10, 30, 0.5
 _USUAL_SHARE = 0.1
 """Errors above a tenth of the speed count less than their square: one glitch must not decide a parameter."""
@@ -35,13 +35,7 @@ _SAME_SHARE, _FEWEST_SINGLE = 0.02, 4
 
 def adapt_scene(scene: ContactScene, recorded: SceneStrikes, seed: int = 0) -> AdaptedScene:
     """Fit the scene's parameters, reject glitches, and learn what is left over."""
-    if len(recorded) < _MINIMUM:
-        raise CalibrationError(
-            got=f"{len(recorded)} impacts",
-            expected=f"at least {_MINIMUM}, better 10",
-            where="adaptation",
-            next_step="Record more impacts, at other places and speeds.",
-        )
+    refuse_few(len(recorded), "impacts")
     values = fit_parameters(scene, recorded, seed)
     pushes, single = _single_pushes(scene, values, recorded)
     rejected = tuple(int(single[row]) for row in _glitches(scene, recorded.take(single), pushes.take(single)))

@@ -70,7 +70,7 @@ def simulate(
     going, step_s = np.arange(len(states)), model.opt.timestep
     quiet = max(1, round((scene.declared.apart_s if apart_s is None else apart_s) / step_s))
     longest, patience = round(_LONGEST_S / step_s), round(scene.declared.apart_s / step_s)
-    felt = _Felt(*begun.shape, min(0, quiet - patience))
+    felt = _Felt(len(begun), begun.shape[1], min(0, quiet - patience))
     for first in range(0, longest, _CHUNK):
         controls = np.zeros((len(going), _CHUNK, model.nu))
         path, sensed = scene.pool.rollout(model, [scene.data], current[going], controls, nstep=_CHUNK)
