@@ -14,7 +14,7 @@ from baselines.strikes.mujoco import PlainRollout, grid_search
 from strike_worlds.stand_ins import KINDS, UnseenStandIn
 
 from rsr.common import generator, wrapped
-from rsr.learned.clash import HybridStrikes, Rollouts, StruckBlock, Surrogate, adapt, fit_sliding, plan
+from rsr.learned.clash import HybridStrikes, Rollouts, StruckBlock, adapt, fit_sliding, plan
 from rsr.realities import StrikeStandIn
 from rsr.realities.strikes import TUNING_SEEDS
 from rsr.scenarios.built_in.strike import RecordedStrikes, Shape, Strikes, sample_strikes
@@ -23,11 +23,11 @@ from rsr.simulators import Collider, FastRollout, Slide
 FITTED, POPULATION, REPEATS = 10, 60, 5
 
 
-def planned_on(shape: Shape, surrogate: Surrogate, kind: str, seed: int, targets: int) -> dict[str, Figure]:
+def planned_on(shape: Shape, kind: str, seed: int, targets: int) -> dict[str, Figure]:
     """Plan with both simulators and carry the plans out on one stand-in; means over its targets."""
     stand_in = UnseenStandIn(shape, kind, seed) if kind in KINDS else StrikeStandIn(shape, seed)
     recorded = stand_in.record(FITTED + targets)
-    planners = planners_of(shape, surrogate, recorded.take(slice(0, FITTED)), seed)
+    planners = planners_of(shape, recorded.take(slice(0, FITTED)), seed)
     rows = []
     for number in range(targets):
         target = np.asarray(recorded.rest)[FITTED + number]
@@ -45,9 +45,9 @@ def planned_on(shape: Shape, surrogate: Surrogate, kind: str, seed: int, targets
     }
 
 
-def planners_of(shape: Shape, surrogate: Surrogate, few: RecordedStrikes, seed: int) -> dict[str, Rollouts]:
+def planners_of(shape: Shape, few: RecordedStrikes, seed: int) -> dict[str, Rollouts]:
     """Hybrid, MuJoCo at its best, and MuJoCo's impact with the hybrid's own sliding model; from the same strikes."""
-    model = adapt(StruckBlock(shape, surrogate.definition), few, seed)
+    model = adapt(StruckBlock(shape), few, seed)
     collide = Collider(shape, at_once=POPULATION, threads=1)
     params = grid_search(collide, few, mujocos_friction(shape, few), seed)
 
@@ -62,11 +62,9 @@ def planners_of(shape: Shape, surrogate: Surrogate, few: RecordedStrikes, seed: 
     }
 
 
-def simulators(
-    shape: Shape, surrogate: Surrogate, few: RecordedStrikes, seed: int
-) -> tuple[Rollouts, Rollouts, np.ndarray]:
+def simulators(shape: Shape, few: RecordedStrikes, seed: int) -> tuple[Rollouts, Rollouts, np.ndarray]:
     """Hybrid and MuJoCo from the same strikes, and MuJoCo's parameters."""
-    model = adapt(StruckBlock(shape, surrogate.definition), few, seed)
+    model = adapt(StruckBlock(shape), few, seed)
     params = grid_search(Collider(shape), few, mujocos_friction(shape, few), seed)
     return HybridStrikes(model), PlainRollout(shape, params), params
 
@@ -113,10 +111,10 @@ def ratio_figures(key: str, ours: np.ndarray, others: np.ndarray) -> dict[str, F
     return {key: float(ours.mean() / others.mean()), f"{key}_low": float(low), f"{key}_high": float(high)}
 
 
-def speed_figures(shape: Shape, surrogate: Surrogate) -> dict[str, Figure]:
+def speed_figures(shape: Shape) -> dict[str, Figure]:
     """Wall times of rollouts and plans, taken in turn in one process with one thread."""
     recorded = StrikeStandIn(shape, TUNING_SEEDS[0]).record(FITTED + 1)
-    hybrid, plain, params = simulators(shape, surrogate, recorded.take(slice(0, FITTED)), 0)
+    hybrid, plain, params = simulators(shape, recorded.take(slice(0, FITTED)), 0)
     fast = FastRollout(shape, params, at_once=POPULATION, threads=1)
     strikes = sample_strikes(shape, POPULATION, generator(0, "speed"))
     one = [strikes.take(slice(row, row + 1)) for row in range(5)]

@@ -101,6 +101,8 @@ from rsr.scenarios.built_in.strike import SHAPES, RecordedStrikes, Shape, load_s
 FITTED, RESERVED, JUDGED = 10, 50, 100
 TARGETS = 3
 PARTS = ("methods", "control", "plans", "speed", "kinds", "contacts")
+DISTILLED = {"methods", "control", "kinds"}
+"""Parts that compare with a surrogate; the product itself needs none."""
 NOT_MEASURED: dict[str, Figure] = dict.fromkeys(
     (*KIND_KEYS, *SPEED_KEYS, *CONTACT_KEYS, "planning_ratio_worst_shape"), -1
 )
@@ -118,7 +120,7 @@ def measure(quick: bool, pairs: int, stand_ins: int, targets: int, parts: str, k
     """Go through the shapes; `quick`: one shape, two tuning stand-ins, a tenth of the training."""
     wanted = chosen_parts(parts)
     shapes, targets = (SHAPES[:1], 1) if quick else (SHAPES, targets)
-    if wanted == ("contacts",):  # no surrogate is asked for
+    if wanted == ("contacts",):
         shapes = ()
     pairs, seeds = (3000, TUNING_SEEDS[:2]) if quick else (pairs, JUDGING_SEEDS[:stand_ins])
     figures: dict[str, Figure] = {}
@@ -126,30 +128,28 @@ def measure(quick: bool, pairs: int, stand_ins: int, targets: int, parts: str, k
     planned: list[dict[str, Figure]] = []
     for name in shapes:
         shape = load_shape(name)
-        networks, cost = distilled(shape, pairs, quick, keep, papers="methods" in wanted)
+        if DISTILLED & set(wanted):
+            networks, cost = distilled(shape, pairs, quick, keep, papers="methods" in wanted)
+            figures |= cost
         rows: dict[str, list[dict[str, Figure]]] = {"methods": [], "control": []}
         with bar(name) as advance:
             for place, seed in enumerate(seeds, start=1):
-                for part, make in {
-                    "methods": partial(stand_in_figures, shape, networks, seed, quick),
-                    "control": partial(control_figures, shape, networks, seed),
-                }.items():
-                    if part in wanted:
-                        rows[part].append(kept(keep, f"{name}-{seed}-{part}", make))
+                for part in [part for part in rows if part in wanted]:
+                    judge = partial(stand_in_figures, quick=quick) if part == "methods" else control_figures
+                    rows[part].append(kept(keep, f"{name}-{seed}-{part}", partial(judge, shape, networks, seed)))
                 advance(place / len(seeds), f"stand-in {seed}")
-        figures |= cost
         for part, summary in {"methods": summed_up, "control": control_summary}.items():
             figures |= summary(name, rows[part]) if part in wanted else {}
         if "plans" in wanted:
             with bar(f"plans, {name}") as advance:
-                planned += plan_rows(shape, networks.surrogate, quick, stand_ins, targets, keep, advance)
+                planned += plan_rows(shape, quick, stand_ins, targets, keep, advance)
             figures |= planning_summary(name, [row for row in planned if row["shape"] == name])
         if "kinds" in wanted:
             with bar(f"kinds, {name}") as advance:
                 kinds += kind_rows(shape, networks.surrogate, quick, stand_ins, keep, advance)
         if name == shapes[0] and "speed" in wanted:
-            figures |= speed_figures(shape, networks.surrogate)
-            figures |= simulator_figures(shape, networks.surrogate, JUDGING_SEEDS[0])
+            figures |= speed_figures(shape)
+            figures |= simulator_figures(shape, JUDGING_SEEDS[0])
     if "methods" in wanted:
         grids = [figures[f"accuracy_{name}_mujoco_grid"] for name in shapes]
         figures["accuracy_mujoco_grid"] = float(np.mean(grids))
@@ -168,7 +168,6 @@ def measure(quick: bool, pairs: int, stand_ins: int, targets: int, parts: str, k
 
 def plan_rows(
     shape: Shape,
-    surrogate: Surrogate,
     quick: bool,
     stand_ins: int,
     targets: int,
@@ -179,7 +178,7 @@ def plan_rows(
     rows = []
     worlds = worlds_of(quick, stand_ins, stand_ins // 2)
     for place, (kind, seed) in enumerate(worlds, start=1):
-        make = partial(planned_on, shape, surrogate, kind, seed, targets)
+        make = partial(planned_on, shape, kind, seed, targets)
         rows.append(kept(keep, f"{shape.name}-{kind}-{seed}-plans", make) | {"shape": shape.name})
         advance(place / len(worlds), f"{kind} {seed}")
     return rows

@@ -11,13 +11,14 @@ gradient, near the ones it begins with (a factor of e is one standard deviation)
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from dataclasses import fields
+from pathlib import Path
 
 import numpy as np
 import torch
 from _common import Figure, run
-from clash_sequence import distilled
 from torch import Tensor
 
 from rsr.common import bar
@@ -28,9 +29,12 @@ from rsr.learned.clash import (
     ObservedStrikes,
     ResidualPrior,
     Surrogate,
+    distil,
     fit_law,
     fit_sliding,
+    generate_pairs,
     identify,
+    load_pairs,
     observe,
     surrogate_base,
     to_contact,
@@ -67,6 +71,12 @@ def measure(quick: bool, steps: int, pairs: int) -> dict[str, Figure]:
         for place in np.ndindex(*value.shape):
             figures["_".join([name, *map(str, place)])] = float(value[place].exp())
     return figures
+
+
+def distilled(shape: Shape, pairs: int) -> Surrogate:
+    with tempfile.TemporaryDirectory() as folder:
+        known = load_pairs(generate_pairs(shape, Path(folder) / "strikes", pairs))
+    return distil(shape, known).surrogate
 
 
 def leftovers(shape: Shape, surrogate: Surrogate, seed: int) -> Iterator[tuple[ObservedStrikes, np.ndarray]]:
