@@ -44,7 +44,8 @@ On contacts that no round nose makes (`--parts contacts`, see `_strike_contacts.
     contact_error_<arm>_<kind>     m/s: adapted, mujoco_cmaes, fitted (without the residual), nominal
     contact_coverage_<kind>        share of components in their 90 % intervals
 
-`--parts` takes some of methods, control, plans, speed, kinds and contacts; what was not measured is -1.
+`--parts` takes some of methods, control, plans, speed, kinds and contacts; what was not measured is -1. With
+`--pairs 0` nothing is distilled: kinds then leave out the arms that have a surrogate.
 
 With `--keep FOLDER`, where surrogates and figures of each stand-in are kept, an interrupted run goes on where it was.
 All stand-ins are simulated. MuJoCo's level on them is a calibration (their ranges were frozen when MuJoCo with a grid
@@ -122,13 +123,16 @@ def measure(quick: bool, pairs: int, stand_ins: int, targets: int, parts: str, k
     shapes, targets = (SHAPES[:1], 1) if quick else (SHAPES, targets)
     if wanted == ("contacts",):
         shapes = ()
+    if pairs == 0 and {"methods", "control"} & set(wanted):
+        raise SystemExit("got --pairs 0; methods and control compare with a surrogate: expected some thousands")
     pairs, seeds = (3000, TUNING_SEEDS[:2]) if quick else (pairs, JUDGING_SEEDS[:stand_ins])
     figures: dict[str, Figure] = {}
     kinds: list[dict[str, Figure]] = []
     planned: list[dict[str, Figure]] = []
     for name in shapes:
         shape = load_shape(name)
-        if DISTILLED & set(wanted):
+        networks = None
+        if DISTILLED & set(wanted) and pairs:
             networks, cost = distilled(shape, pairs, quick, keep, papers="methods" in wanted)
             figures |= cost
         rows: dict[str, list[dict[str, Figure]]] = {"methods": [], "control": []}
@@ -146,7 +150,8 @@ def measure(quick: bool, pairs: int, stand_ins: int, targets: int, parts: str, k
             figures |= planning_summary(name, [row for row in planned if row["shape"] == name])
         if "kinds" in wanted:
             with bar(f"kinds, {name}") as advance:
-                kinds += kind_rows(shape, networks.surrogate, quick, stand_ins, keep, advance)
+                surrogate = None if networks is None else networks.surrogate
+                kinds += kind_rows(shape, surrogate, quick, stand_ins, keep, advance)
         if name == shapes[0] and "speed" in wanted:
             figures |= speed_figures(shape)
             figures |= simulator_figures(shape, JUDGING_SEEDS[0])
