@@ -36,11 +36,10 @@ Row = dict[str, Figure]
 
 
 def kind_rows(
-    shape: Shape, surrogate: Surrogate, quick: bool, stand_ins: int, keep: Path | None, advance: Advance
+    shape: Shape, surrogate: Surrogate | None, quick: bool, stand_ins: int, keep: Path | None, advance: Advance
 ) -> list[Row]:
-    """Judge all arms on stand-ins of the four kinds, with one shape; a row each."""
-    unseen, seen = (DEVELOPMENT[:1], TUNING_SEEDS[:2]) if quick else (JUDGED[:stand_ins], JUDGING_SEEDS[:stand_ins])
-    worlds = [(kind, seed) for seed in unseen for kind in KINDS] + [(FAMILIES[seed % 2], seed) for seed in seen]
+    """Judge all arms on stand-ins of the four kinds, with one shape, a row each; without a surrogate, not its arms."""
+    worlds = worlds_of(quick, stand_ins, stand_ins)
     rows = []
     for place, (kind, seed) in enumerate(worlds, start=1):
         rows.append(kept(keep, f"{shape.name}-{kind}-{seed}", partial(world_row, shape, surrogate, kind, seed)))
@@ -48,14 +47,20 @@ def kind_rows(
     return rows
 
 
-def world_row(shape: Shape, surrogate: Surrogate, kind: str, seed: int) -> Row:
+def worlds_of(quick: bool, of_family: int, unseen: int) -> list[tuple[str, int]]:
+    """Kinds and seeds of stand-ins: so many of the law's own family, and so many of each unseen kind."""
+    known, judged = (TUNING_SEEDS[:2], DEVELOPMENT[:1]) if quick else (JUDGING_SEEDS[:of_family], JUDGED[:unseen])
+    return [(kind, seed) for seed in judged for kind in KINDS] + [(FAMILIES[seed % 2], seed) for seed in known]
+
+
+def world_row(shape: Shape, surrogate: Surrogate | None, kind: str, seed: int) -> Row:
     """Accuracy of every arm on one stand-in; glitches and errors are tried on the unseen kinds."""
     unseen = kind in KINDS
     world = UnseenStandIn(shape, kind, seed) if unseen else StrikeStandIn(shape, seed)
     recorded = world.record(FITTED + JUDGED_STRIKES)
     few, held_out = parts(recorded)
-    block = StruckBlock(shape, surrogate.definition)
-    model, blended = adapt(block, few, seed), adapt(surrogate, few, seed)
+    block = StruckBlock(shape)
+    model, blended = adapt(block, few, seed), None if surrogate is None else adapt(surrogate, few, seed)
     row: Row = {"kind": kind, "shape": shape.name, "covered": float(model.collision.inside(held_out).mean())}
     row |= {
         f"accuracy_{name}": accuracy(shape, arm, held_out)
@@ -69,21 +74,25 @@ def world_row(shape: Shape, surrogate: Surrogate, kind: str, seed: int) -> Row:
         few, held_out = parts(with_errors(recorded, rng))
         erring = adapt(block, few, seed)
         row["accuracy_errors"] = accuracy(shape, erring, held_out)
-        row["accuracy_errors_with_surrogate"] = accuracy(shape, adapt(surrogate, few, seed), held_out)
+        if surrogate is not None:
+            row["accuracy_errors_with_surrogate"] = accuracy(shape, adapt(surrogate, few, seed), held_out)
         row["covered_errors"] = float(erring.collision.inside(held_out).mean())
     return row
 
 
-def arms(shape: Shape, model: Adapted, blended: Adapted, few: RecordedStrikes, seed: int) -> dict[str, BaseModel]:
+def arms(
+    shape: Shape, model: Adapted, blended: Adapted | None, few: RecordedStrikes, seed: int
+) -> dict[str, BaseModel]:
     """Methods on the same strikes. The scene is MuJoCo itself, simulated impact by impact, with no distillation."""
     collide = Collider(shape, model.base.definition, threads=1)
     friction = None if model.sliding is None else model.sliding.friction
     scene = mujoco_base(collide, grid_search(collide, few, friction, seed))
     averaged = blend(shape, (scene, model.law), few)
-    return {
+    distilled: dict[str, BaseModel] = {}
+    if blended is not None:
+        distilled = {"with_surrogate": blended, "surrogate_residual": blended.collision.members[0]}
+    return distilled | {
         "adapted": model,
-        "with_surrogate": blended,
-        "surrogate_residual": blended.collision.members[0],
         "analytic": model.law,
         "mujoco_grid": scene,
         "scene_residual": averaged.members[0],
@@ -103,6 +112,7 @@ def accuracy(shape: Shape, model: BaseModel | Adapted, held_out: RecordedStrikes
 def kinds_summary(rows: list[Row], shapes: tuple[str, ...]) -> dict[str, Figure]:
     """Figures by kind, shape, material and surface; intervals are 95 %, by resampling stand-ins."""
     figures: dict[str, Figure] = {}
+    distilled = "accuracy_with_surrogate" in rows[0]
     for kind in (*FAMILIES, *KINDS):
         own = [row for row in rows if row["kind"] == kind]
         names = [key for key in own[0] if key.startswith("accuracy_")]
@@ -110,7 +120,8 @@ def kinds_summary(rows: list[Row], shapes: tuple[str, ...]) -> dict[str, Figure]
             there = [row for row in own if row["shape"] == shape]
             figures |= {f"{name}_{kind}_{shape}": float(np.mean(column(there, name))) for name in names if there}
         figures[f"coverage_{kind}"] = float(np.mean(column(own, "covered")))
-        figures |= interval(f"surrogate_gain_{kind}", difference(own, "with_surrogate", "adapted"))
+        if distilled:
+            figures |= interval(f"surrogate_gain_{kind}", difference(own, "with_surrogate", "adapted"))
     unseen = [row for row in rows if row["kind"] in KINDS]
     for group, values in (("material", ("resin", "nylon", "petg")), ("surface", ("low", "high"))):
         for value in values:
@@ -121,11 +132,13 @@ def kinds_summary(rows: list[Row], shapes: tuple[str, ...]) -> dict[str, Figure]
     figures |= interval("gain_unseen_kinds", difference(first, "adapted", "mujoco_grid"))
     figures |= interval("glitch_loss", difference(unseen, "adapted", "glitched"))
     figures |= interval("error_loss", difference(unseen, "adapted", "errors"))
-    figures |= interval("surrogate_gain_errors", difference(unseen, "errors_with_surrogate", "errors"))
     figures |= interval("scene_gain_unseen", difference(unseen, "scene_and_law", "adapted"))
     figures["coverage_errors"] = float(np.mean(column(unseen, "covered_errors")))
-    # The best of five means of noise alone would be above zero: read it with its interval, of the same kind.
-    figures["surrogate_gain"] = max(float(figures[f"surrogate_gain_{kind}"]) for kind in (*FAMILIES, *KINDS, "errors"))
+    if distilled:
+        figures |= interval("surrogate_gain_errors", difference(unseen, "errors_with_surrogate", "errors"))
+        # The best of five means of noise alone would be above zero: read it with its interval, of the same kind.
+        gains = (float(figures[f"surrogate_gain_{kind}"]) for kind in (*FAMILIES, *KINDS, "errors"))
+        figures["surrogate_gain"] = max(gains)
     coverages = [float(figures[f"coverage_{kind}"]) for kind in (*FAMILIES, *KINDS)]
     return figures | {"coverage_worst_kind": max(coverages, key=lambda share: abs(share - 0.9))}
 

@@ -11,9 +11,10 @@ import time
 import numpy as np
 from _common import Figure, best_seconds_in_turn
 from baselines.strikes.mujoco import PlainRollout, grid_search
+from strike_worlds.stand_ins import KINDS, UnseenStandIn
 
 from rsr.common import generator, wrapped
-from rsr.learned.clash import HybridStrikes, Rollouts, StruckBlock, Surrogate, adapt, fit_sliding, plan
+from rsr.learned.clash import HybridStrikes, Rollouts, StruckBlock, adapt, fit_sliding, plan
 from rsr.realities import StrikeStandIn
 from rsr.realities.strikes import TUNING_SEEDS
 from rsr.scenarios.built_in.strike import RecordedStrikes, Shape, Strikes, sample_strikes
@@ -22,14 +23,14 @@ from rsr.simulators import Collider, FastRollout, Slide
 FITTED, POPULATION, REPEATS = 10, 60, 5
 
 
-def planned_on(shape: Shape, surrogate: Surrogate, seed: int, targets: int) -> dict[str, float]:
+def planned_on(shape: Shape, kind: str, seed: int, targets: int) -> dict[str, Figure]:
     """Plan with both simulators and carry the plans out on one stand-in; means over its targets."""
-    stand_in = StrikeStandIn(shape, seed)
+    stand_in = UnseenStandIn(shape, kind, seed) if kind in KINDS else StrikeStandIn(shape, seed)
     recorded = stand_in.record(FITTED + targets)
-    planners = planners_of(shape, surrogate, recorded.take(slice(0, FITTED)), seed)
+    planners = planners_of(shape, recorded.take(slice(0, FITTED)), seed)
     rows = []
     for number in range(targets):
-        target = recorded.rest[FITTED + number]
+        target = np.asarray(recorded.rest)[FITTED + number]
         for name, rollouts in planners.items():
             start_s = time.perf_counter()
             found = plan(shape, rollouts, target, seed=number)
@@ -37,16 +38,16 @@ def planned_on(shape: Shape, surrogate: Surrogate, seed: int, targets: int) -> d
             far_m, turned_rad = carried_out(stand_in, found.strike, target, seed, number)
             rows.append((name, far_m, turned_rad, took_s, found.cost))
     columns = ("position_m", "orientation_rad", "seconds", "cost")
-    return {
+    return {"kind": kind} | {
         f"{column}_{name}": float(np.mean([row[place] for row in rows if row[0] == name]))
         for name in planners
         for place, column in enumerate(columns, start=1)
     }
 
 
-def planners_of(shape: Shape, surrogate: Surrogate, few: RecordedStrikes, seed: int) -> dict[str, Rollouts]:
+def planners_of(shape: Shape, few: RecordedStrikes, seed: int) -> dict[str, Rollouts]:
     """Hybrid, MuJoCo at its best, and MuJoCo's impact with the hybrid's own sliding model; from the same strikes."""
-    model = adapt(StruckBlock(shape, surrogate.definition), few, seed)
+    model = adapt(StruckBlock(shape), few, seed)
     collide = Collider(shape, at_once=POPULATION, threads=1)
     params = grid_search(collide, few, mujocos_friction(shape, few), seed)
 
@@ -61,11 +62,9 @@ def planners_of(shape: Shape, surrogate: Surrogate, few: RecordedStrikes, seed: 
     }
 
 
-def simulators(
-    shape: Shape, surrogate: Surrogate, few: RecordedStrikes, seed: int
-) -> tuple[Rollouts, Rollouts, np.ndarray]:
+def simulators(shape: Shape, few: RecordedStrikes, seed: int) -> tuple[Rollouts, Rollouts, np.ndarray]:
     """Hybrid and MuJoCo from the same strikes, and MuJoCo's parameters."""
-    model = adapt(StruckBlock(shape, surrogate.definition), few, seed)
+    model = adapt(StruckBlock(shape), few, seed)
     params = grid_search(Collider(shape), few, mujocos_friction(shape, few), seed)
     return HybridStrikes(model), PlainRollout(shape, params), params
 
@@ -80,38 +79,42 @@ def mujocos_friction(shape: Shape, few: RecordedStrikes) -> float:
 
 
 def carried_out(
-    stand_in: StrikeStandIn, strike: Strikes, target: np.ndarray, seed: int, number: int
+    stand_in: StrikeStandIn | UnseenStandIn, strike: Strikes, target: np.ndarray, seed: int, number: int
 ) -> tuple[float, float]:
     """Mean distance (m) and turn (rad) from the target over some repetitions, each with the stand-in's scatter."""
     again = strike.take(np.zeros(REPEATS, int))
-    rests = stand_in.strike(again, generator(seed, "carry out", number)).rest
+    rests = np.asarray(stand_in.strike(again, generator(seed, "carry out", number)).rest)
     distance = np.linalg.norm(rests[:, :2] - target[:2], axis=1)
     return float(distance.mean()), float(np.abs(wrapped(rests[:, 2] - target[2])).mean())
 
 
-def planning_summary(name: str, rows: list[dict[str, float]]) -> dict[str, Figure]:
-    """Means over the stand-ins, and the ratios of errors with their 95 % intervals by resampling stand-ins."""
-    columns = {key: np.array([row[key] for row in rows]) for key in rows[0]}
-    drawn = generator(0, "bootstrap").integers(len(rows), size=(10_000, len(rows)))
+def planning_summary(name: str, rows: list[dict[str, Figure]]) -> dict[str, Figure]:
+    """Means over the stand-ins of one shape, or of one kind, and the ratios of their errors."""
+    columns = {key: np.array([float(row[key]) for row in rows]) for key in rows[0] if key not in ("kind", "shape")}
     figures: dict[str, Figure] = {}
     units = {"position_m": ("position_mm", 1e3), "orientation_rad": ("orientation_rad", 1), "cost": ("cost_mm2", 1e6)}
     for simulator in ("hybrid", "mujoco", "mujoco_our_sliding"):
         for column, (unit, scale) in units.items():
             figures[f"plan_{unit}_{name}_{simulator}"] = scale * float(columns[f"{column}_{simulator}"].mean())
     figures[f"speedup_planning_{name}"] = float(columns["seconds_mujoco"].mean() / columns["seconds_hybrid"].mean())
-    hybrid = columns["position_m_hybrid"]
     for ending in ("", "_our_sliding"):
-        other = columns[f"position_m_mujoco{ending}"]
-        low, high = np.quantile(hybrid[drawn].mean(axis=1) / other[drawn].mean(axis=1), [0.025, 0.975])
-        key = f"plan_position_ratio_{name}{ending}"
-        figures |= {key: float(hybrid.mean() / other.mean()), f"{key}_low": float(low), f"{key}_high": float(high)}
+        figures |= ratio_figures(
+            f"plan_position_ratio_{name}{ending}", columns["position_m_hybrid"], columns[f"position_m_mujoco{ending}"]
+        )
     return figures
 
 
-def speed_figures(shape: Shape, surrogate: Surrogate) -> dict[str, Figure]:
+def ratio_figures(key: str, ours: np.ndarray, others: np.ndarray) -> dict[str, Figure]:
+    """Ratio of means, with its 95 % interval by resampling stand-ins."""
+    drawn = generator(0, "bootstrap").integers(len(ours), size=(10_000, len(ours)))
+    low, high = np.quantile(ours[drawn].mean(axis=1) / others[drawn].mean(axis=1), [0.025, 0.975])
+    return {key: float(ours.mean() / others.mean()), f"{key}_low": float(low), f"{key}_high": float(high)}
+
+
+def speed_figures(shape: Shape) -> dict[str, Figure]:
     """Wall times of rollouts and plans, taken in turn in one process with one thread."""
     recorded = StrikeStandIn(shape, TUNING_SEEDS[0]).record(FITTED + 1)
-    hybrid, plain, params = simulators(shape, surrogate, recorded.take(slice(0, FITTED)), 0)
+    hybrid, plain, params = simulators(shape, recorded.take(slice(0, FITTED)), 0)
     fast = FastRollout(shape, params, at_once=POPULATION, threads=1)
     strikes = sample_strikes(shape, POPULATION, generator(0, "speed"))
     one = [strikes.take(slice(row, row + 1)) for row in range(5)]

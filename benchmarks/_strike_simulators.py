@@ -14,7 +14,7 @@ from _strike_planning import mujocos_friction, simulators
 from baselines.strikes.mujoco import ExpertRollout
 
 from rsr.common import generator, rotated, yaw_of
-from rsr.learned.clash import HybridSimulator, StruckBlock, Surrogate, adapt
+from rsr.learned.clash import HybridSimulator, StruckBlock, adapt
 from rsr.realities import StrikeStandIn
 from rsr.scenarios import load_scenario
 from rsr.scenarios.built_in.strike import PARAMETERS, Definition, RecordedStrikes, Shape, sample_strikes
@@ -25,12 +25,12 @@ FITTED, WINDOWS, STEPS, FAR_M = 10, 60, 300, 0.02
 KEYS = ("hybrid_simulator_speedup", "speedup_single_over_expert", "speedup_population_over_expert")
 
 
-def simulator_figures(shape: Shape, surrogate: Surrogate, seed: int) -> dict[str, Figure]:
+def simulator_figures(shape: Shape, seed: int) -> dict[str, Figure]:
     """Time of sixty windows, and distance from where blocks came to rest, with one set of parameters for both."""
     recorded = StrikeStandIn(shape, seed).record(FITTED + WINDOWS)
     few, held_out = recorded.take(slice(0, FITTED)), recorded.take(slice(FITTED, None))
-    model = adapt(StruckBlock(shape, surrogate.definition), few, seed)
-    hybrid, _, params = simulators(shape, surrogate, few, seed)
+    model = adapt(StruckBlock(shape), few, seed)
+    hybrid, _, params = simulators(shape, few, seed)
     params = np.clip(params, PARAMETERS.lower, PARAMETERS.upper)
     params[1] = mujocos_friction(shape, few)
     scenario = load_scenario(SCENARIO_OF[shape.name])

@@ -14,7 +14,8 @@
     speedup_planning, _fast        wall time of one CMA-ES plan, 12 x 30: both kinds of MuJoCo over the hybrid
     plan_position_mm_<shape>_*     distance from the target when plans are carried out on stand-ins, with their scatter
     plan_position_ratio_<shape>    hybrid over MuJoCo at its best; _low, _high: its 95 % interval over the stand-ins;
-                                   _our_sliding: over MuJoCo's impact with the hybrid's own sliding model
+                                   _our_sliding: over MuJoCo's impact with the hybrid's own sliding model; all kinds of
+                                   reality alike; plan_position_ratio_<kind> over all shapes
     planning_ratio_worst_shape     the largest of these ratios
     plan_orientation_rad_<shape>_* the turn by which those plans missed
 
@@ -43,7 +44,8 @@ On contacts that no round nose makes (`--parts contacts`, see `_strike_contacts.
     contact_error_<arm>_<kind>     m/s: adapted, mujoco_cmaes, fitted (without the residual), nominal
     contact_coverage_<kind>        share of components in their 90 % intervals
 
-`--parts` takes some of methods, control, plans, speed, kinds and contacts; what was not measured is -1.
+`--parts` takes some of methods, control, plans, speed, kinds and contacts; what was not measured is -1. With
+`--pairs 0` nothing is distilled: kinds then leave out the arms that have a surrogate.
 
 With `--keep FOLDER`, where surrogates and figures of each stand-in are kept, an interrupted run goes on where it was.
 All stand-ins are simulated. MuJoCo's level on them is a calibration (their ranges were frozen when MuJoCo with a grid
@@ -62,7 +64,7 @@ from pathlib import Path
 import numpy as np
 from _common import Figure, kept, run
 from _strike_contacts import KEYS as CONTACT_KEYS, contact_figures
-from _strike_kinds import KEYS as KIND_KEYS, kind_rows, kinds_summary
+from _strike_kinds import KEYS as KIND_KEYS, kind_rows, kinds_summary, worlds_of
 from _strike_planning import planned_on, planning_summary, speed_figures
 from _strike_simulators import KEYS as SPEED_KEYS, simulator_figures
 from baselines.strikes.control import StrikeControl
@@ -76,7 +78,7 @@ from baselines.strikes.paper import (
     save_paper_surrogate,
 )
 
-from rsr.common import bar, sha256
+from rsr.common import Advance, bar, sha256
 from rsr.learned.clash import (
     CURVE,
     STEPS,
@@ -100,6 +102,8 @@ from rsr.scenarios.built_in.strike import SHAPES, RecordedStrikes, Shape, load_s
 FITTED, RESERVED, JUDGED = 10, 50, 100
 TARGETS = 3
 PARTS = ("methods", "control", "plans", "speed", "kinds", "contacts")
+DISTILLED = {"methods", "control", "kinds"}
+"""Parts that compare with a surrogate; the product itself needs none."""
 NOT_MEASURED: dict[str, Figure] = dict.fromkeys(
     (*KIND_KEYS, *SPEED_KEYS, *CONTACT_KEYS, "planning_ratio_worst_shape"), -1
 )
@@ -117,38 +121,46 @@ def measure(quick: bool, pairs: int, stand_ins: int, targets: int, parts: str, k
     """Go through the shapes; `quick`: one shape, two tuning stand-ins, a tenth of the training."""
     wanted = chosen_parts(parts)
     shapes, targets = (SHAPES[:1], 1) if quick else (SHAPES, targets)
-    if wanted == ("contacts",):  # no surrogate is asked for
+    if wanted == ("contacts",):
         shapes = ()
+    if pairs == 0 and {"methods", "control"} & set(wanted):
+        raise SystemExit("got --pairs 0; methods and control compare with a surrogate: expected some thousands")
     pairs, seeds = (3000, TUNING_SEEDS[:2]) if quick else (pairs, JUDGING_SEEDS[:stand_ins])
     figures: dict[str, Figure] = {}
     kinds: list[dict[str, Figure]] = []
+    planned: list[dict[str, Figure]] = []
     for name in shapes:
         shape = load_shape(name)
-        networks, cost = distilled(shape, pairs, quick, keep, papers="methods" in wanted)
-        rows: dict[str, list[dict[str, Figure]]] = {"methods": [], "control": [], "plans": []}
+        networks = None
+        if DISTILLED & set(wanted) and pairs:
+            networks, cost = distilled(shape, pairs, quick, keep, papers="methods" in wanted)
+            figures |= cost
+        rows: dict[str, list[dict[str, Figure]]] = {"methods": [], "control": []}
         with bar(name) as advance:
             for place, seed in enumerate(seeds, start=1):
-                for part, make in {
-                    "methods": partial(stand_in_figures, shape, networks, seed, quick),
-                    "control": partial(control_figures, shape, networks, seed),
-                    "plans": partial(planned_on, shape, networks.surrogate, seed, targets),
-                }.items():
-                    if part in wanted:
-                        rows[part].append(kept(keep, f"{name}-{seed}-{part}", make))
+                for part in [part for part in rows if part in wanted]:
+                    judge = partial(stand_in_figures, quick=quick) if part == "methods" else control_figures
+                    rows[part].append(kept(keep, f"{name}-{seed}-{part}", partial(judge, shape, networks, seed)))
                 advance(place / len(seeds), f"stand-in {seed}")
-        figures |= cost
-        for part, summary in {"methods": summed_up, "control": control_summary, "plans": planning_summary}.items():
+        for part, summary in {"methods": summed_up, "control": control_summary}.items():
             figures |= summary(name, rows[part]) if part in wanted else {}
+        if "plans" in wanted:
+            with bar(f"plans, {name}") as advance:
+                planned += plan_rows(shape, quick, stand_ins, targets, keep, advance)
+            figures |= planning_summary(name, [row for row in planned if row["shape"] == name])
         if "kinds" in wanted:
             with bar(f"kinds, {name}") as advance:
-                kinds += kind_rows(shape, networks.surrogate, quick, stand_ins, keep, advance)
+                surrogate = None if networks is None else networks.surrogate
+                kinds += kind_rows(shape, surrogate, quick, stand_ins, keep, advance)
         if name == shapes[0] and "speed" in wanted:
-            figures |= speed_figures(shape, networks.surrogate)
-            figures |= simulator_figures(shape, networks.surrogate, JUDGING_SEEDS[0])
+            figures |= speed_figures(shape)
+            figures |= simulator_figures(shape, JUDGING_SEEDS[0])
     if "methods" in wanted:
         grids = [figures[f"accuracy_{name}_mujoco_grid"] for name in shapes]
         figures["accuracy_mujoco_grid"] = float(np.mean(grids))
     if "plans" in wanted:
+        for kind in dict.fromkeys(str(row["kind"]) for row in planned):
+            figures |= planning_summary(kind, [row for row in planned if row["kind"] == kind])
         figures["planning_ratio_worst_shape"] = max(
             float(figures[f"plan_position_ratio_{name}{arm}"]) for name in shapes for arm in ("", "_our_sliding")
         )
@@ -157,6 +169,24 @@ def measure(quick: bool, pairs: int, stand_ins: int, targets: int, parts: str, k
         with bar("contacts") as advance:
             figures |= contact_figures(quick, stand_ins, keep, advance)
     return NOT_MEASURED | figures | {"stand_ins": len(seeds), "pairs": pairs}
+
+
+def plan_rows(
+    shape: Shape,
+    quick: bool,
+    stand_ins: int,
+    targets: int,
+    keep: Path | None,
+    advance: Advance,
+) -> list[dict[str, Figure]]:
+    """Plans on stand-ins of all kinds, as many of each."""
+    rows = []
+    worlds = worlds_of(quick, stand_ins, stand_ins // 2)
+    for place, (kind, seed) in enumerate(worlds, start=1):
+        make = partial(planned_on, shape, kind, seed, targets)
+        rows.append(kept(keep, f"{shape.name}-{kind}-{seed}-plans", make) | {"shape": shape.name})
+        advance(place / len(worlds), f"{kind} {seed}")
+    return rows
 
 
 def chosen_parts(parts: str) -> tuple[str, ...]:

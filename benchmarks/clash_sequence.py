@@ -22,7 +22,6 @@ stand-ins are simulated. With `--keep FOLDER`, where the figures of each stand-i
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -35,18 +34,13 @@ from baselines.strikes.mujoco import grid_search
 from rsr.common import bar, generator
 from rsr.learned.clash import (
     ROUTES,
-    STEPS,
     HybridStrikes,
     PushSettings,
     Rollouts,
     SegmentTask,
     StruckBlock,
-    Surrogate,
     TrainedPush,
     adapt,
-    distil,
-    generate_pairs,
-    load_pairs,
     push_routes,
     train_push,
 )
@@ -62,33 +56,24 @@ FAILED = 0.5
 Row = dict[str, float]
 
 
-def measure(quick: bool, stand_ins: int, steps: int, trials: int, pairs: int, keep: Path | None) -> dict[str, Figure]:
+def measure(quick: bool, stand_ins: int, steps: int, trials: int, keep: Path | None) -> dict[str, Figure]:
     """Train and carry out on all stand-ins; `quick`: one tuning stand-in, a tenth of everything."""
     seeds = TUNING_SEEDS[:1] if quick else JUDGING_SEEDS[:stand_ins]
     if quick:
-        steps, trials, pairs = 2500, 4, 3000
+        steps, trials = 2500, 4
     shape = load_shape("semi_cylinder")
-    surrogate = distilled(shape, pairs, STEPS // 10 if quick else STEPS)
     settings = PushSettings(train_steps=steps)
     rows = []
     with bar("stand-ins") as advance:
         for seed in seeds:
-            make = partial(stand_in_figures, shape, surrogate, seed, settings, trials)
+            make = partial(stand_in_figures, shape, seed, settings, trials)
             rows.append(kept(keep, f"stand-in-{seed}", make))
             advance(len(rows) / len(seeds), f"stand-in {seed}")
-    figures = summed_up(rows) | literal_figures(shape, surrogate, settings)
+    figures = summed_up(rows) | literal_figures(shape, settings)
     return figures | {"stand_ins": len(seeds), "training_strikes": steps, "trials": trials}
 
 
-def distilled(shape: Shape, pairs: int, steps: int) -> Surrogate:
-    with tempfile.TemporaryDirectory() as folder:
-        known = load_pairs(generate_pairs(shape, Path(folder) / "strikes", pairs))
-    return distil(shape, known, steps).surrogate
-
-
-def stand_in_figures(
-    shape: Shape, surrogate: Surrogate, seed: int, settings: PushSettings, trials: int
-) -> dict[str, Figure]:
+def stand_in_figures(shape: Shape, seed: int, settings: PushSettings, trials: int) -> dict[str, Figure]:
     """Both policies under all rules on one stand-in."""
     figures: dict[str, Figure] = {}
     stand_in = StrikeStandIn(shape, seed)
@@ -96,7 +81,7 @@ def stand_in_figures(
     def reality(strikes: Strikes) -> np.ndarray:
         return np.asarray(stand_in.strike(strikes, rng).rest)
 
-    for name, rollouts in simulators(shape, surrogate, stand_in, seed).items():
+    for name, rollouts in simulators(shape, stand_in, seed).items():
         for rules, changed in RULES.items():
             start_s = time.process_time()
             trained = train_push(SegmentTask(shape, **changed), rollouts, settings, seed)
@@ -106,10 +91,10 @@ def stand_in_figures(
     return figures
 
 
-def simulators(shape: Shape, surrogate: Surrogate, stand_in: StrikeStandIn, seed: int) -> dict[str, Rollouts]:
+def simulators(shape: Shape, stand_in: StrikeStandIn, seed: int) -> dict[str, Rollouts]:
     """Hybrid and MuJoCo from the same ten strikes, with the same ground friction."""
     few = stand_in.record(FITTED)
-    model = adapt(StruckBlock(shape, surrogate.definition), few, seed)
+    model = adapt(StruckBlock(shape), few, seed)
     friction = None if model.sliding is None else model.sliding.friction
     params = grid_search(Collider(shape), few, friction, seed)
     return {"hybrid": HybridStrikes(model), "mujoco": FastRollout(shape, params, threads=1)}
@@ -156,9 +141,9 @@ def interval(title: str, gains: np.ndarray) -> dict[str, Figure]:
     return figures | {f"{title}_stands": bool(low > 0 or high < 0)}
 
 
-def literal_figures(shape: Shape, surrogate: Surrogate, settings: PushSettings) -> dict[str, Figure]:
+def literal_figures(shape: Shape, settings: PushSettings) -> dict[str, Figure]:
     """Table V as it stands, against the reading under which the task is learnt: same hybrid, same seed."""
-    hybrid = simulators(shape, surrogate, StrikeStandIn(shape, TUNING_SEEDS[0]), 0)["hybrid"]
+    hybrid = simulators(shape, StrikeStandIn(shape, TUNING_SEEDS[0]), 0)["hybrid"]
     found = {
         reward: train_push(SegmentTask(shape, reward=reward), hybrid, settings, 0) for reward in ("literal", "progress")
     }
@@ -166,4 +151,4 @@ def literal_figures(shape: Shape, surrogate: Surrogate, settings: PushSettings) 
 
 
 if __name__ == "__main__":
-    run(measure, __doc__, stand_ins=len(JUDGING_SEEDS), steps=16_384, trials=40, pairs=40_000, keep=None)
+    run(measure, __doc__, stand_ins=len(JUDGING_SEEDS), steps=16_384, trials=40, keep=None)

@@ -11,13 +11,14 @@ gradient, near the ones it begins with (a factor of e is one standard deviation)
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from dataclasses import fields
+from pathlib import Path
 
 import numpy as np
 import torch
 from _common import Figure, run
-from clash_sequence import distilled
 from torch import Tensor
 
 from rsr.common import bar
@@ -29,9 +30,12 @@ from rsr.learned.clash import (
     ObservedStrikes,
     ResidualPrior,
     Surrogate,
+    distil,
     fit_law,
     fit_sliding,
+    generate_pairs,
     identify,
+    load_pairs,
     observe,
     surrogate_base,
     to_contact,
@@ -70,6 +74,12 @@ def measure(quick: bool, steps: int, pairs: int) -> dict[str, Figure]:
     return figures
 
 
+def distilled(shape: Shape, pairs: int) -> Surrogate:
+    with tempfile.TemporaryDirectory() as folder:
+        known = load_pairs(generate_pairs(shape, Path(folder) / "strikes", pairs))
+    return distil(shape, known).surrogate
+
+
 def leftovers(shape: Shape, surrogate: Surrogate, seed: int) -> Iterator[tuple[ObservedStrikes, np.ndarray]]:
     """Ten strikes and others, with what base models that were fitted to the ten leave over, [N, 3]."""
     recorded = StrikeStandIn(shape, seed).record(DRAWS * FITTED + 10 * OTHERS)
@@ -91,7 +101,7 @@ def fitted_bases(shape: Shape, surrogate: Surrogate, few: RecordedStrikes, seed:
 
 
 def stacked(draws: list[tuple[ObservedStrikes, np.ndarray]]) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Features [B, N, 4], base [B, N, 3], levers [B, N, 3, 3], speeds [B, N], residuals [B, N, 3]."""
+    """Features [B, N, 4], base [B, N, 3], levers [B, N, 3, 6], speeds [B, N], residuals [B, N, 3]."""
     parts = [[getattr(at, name) for at, _ in draws] for name in ("features", "base", "levers", "speeds")]
     tensors = [torch.as_tensor(np.array(part)) for part in [*parts, [left for _, left in draws]]]
     return tensors[0], tensors[1], tensors[2], tensors[3], tensors[4]
@@ -135,8 +145,10 @@ def covariances(numbers: Numbers, features: Tensor, base: Tensor, levers: Tensor
         kernel = (plain[..., lever] + parities[lever] * flipped[..., lever]) / np.sqrt(2)
         scale = numbers["proportional"][lever].exp() * base[..., lever]
         total = total + _levered(levers[..., lever], kernel + scale[:, :, None] * scale[:, None])
-    ground = (2 * numbers["ground"]).exp().expand(*features.shape[:2], features.shape[1])
-    return (total + _levered(levers[..., 2], ground)).flatten(3, 4).flatten(1, 2)
+    same = torch.ones(*features.shape[:2], features.shape[1], dtype=torch.float64)
+    for lever, name in enumerate(("ground", "centre_m", "centre_m", "inertia"), start=2):
+        total = total + _levered(levers[..., lever], (2 * numbers[name]).exp() * same)
+    return total.flatten(3, 4).flatten(1, 2)
 
 
 def noises(numbers: Numbers, base: Tensor, levers: Tensor, speeds: Tensor) -> Tensor:

@@ -4,9 +4,10 @@ What hides in them is in `rsr.realities._strikes`, frozen before anything was tu
 judged on others:
 
     TUNING_SEEDS    0 to 11       looked at while methods were written
-    JUDGING_SEEDS   3700 to 3711  looked at by `benchmarks/clash.py` and `clash_sequence.py` alone
+    JUDGING_SEEDS   3712 to 3723  looked at by `benchmarks/clash.py` and `clash_sequence.py` alone
 
-Seeds 2400 to 2411 and 3600 to 3611 judged earlier states of the methods; nothing was tuned on them either.
+Seeds 2400 to 2411, 3600 to 3611 and 3700 to 3711 judged earlier states of the methods; nothing was tuned on them
+either.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from rsr.scenarios.built_in.strike import (
 from rsr.sessions import Card, Episode, Session
 
 TUNING_SEEDS = tuple(range(12))
-JUDGING_SEEDS = tuple(range(3700, 3712))
+JUDGING_SEEDS = tuple(range(3712, 3724))
 
 _GAP_M = 0.0002
 _SLIDE_STEP_S = 0.0005

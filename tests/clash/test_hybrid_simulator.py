@@ -11,7 +11,8 @@ from rsr.common.errors import CalibrationError, ScenarioError
 from rsr.common.rotations import rotated
 from rsr.learned.clash import Adapted, adapt, distil, generate_pairs, load_adapted, load_pairs, save_adapted
 from rsr.learned.clash.generate import load_definition_of
-from rsr.learned.clash.simulator import HybridSimulator, coarsening
+from rsr.learned.clash.hybrid.contacts import coarsening
+from rsr.learned.clash.hybrid.simulator import HybridSimulator
 from rsr.realities.strikes import StrikeStandIn
 from rsr.scenarios import load_scenario
 from rsr.scenarios.built_in.strike import (

@@ -1,5 +1,6 @@
 """Impacts in a scene of one's own: walls, flat strikers and free bodies, from YAML and a table alone."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import mujoco
@@ -11,11 +12,12 @@ import pytest
 from benchmarks.strike_worlds.contacts import KINDS, ContactStandIn, write_scene
 from rsr.cli import main
 from rsr.common.errors import RsrError, ScenarioError, SessionError
-from rsr.learned.clash.scenes.adaptation import adapt_scene, load_scene, save_scene
+from rsr.learned.clash.scenes.adaptation import adapt_scene
 from rsr.learned.clash.scenes.impacts import simulate
 from rsr.learned.clash.scenes.meeting import touching
 from rsr.learned.clash.scenes.scene import ContactScene
 from rsr.learned.clash.scenes.simulator import HybridScene
+from rsr.learned.clash.scenes.storage import load_scene, save_scene
 from rsr.learned.clash.scenes.tables import column_names, read_scene_strikes
 from rsr.pipelines.methods import simulator_of
 from rsr.scenarios import load_scenario
@@ -86,6 +88,22 @@ def test_what_has_parted_for_long_enough_is_not_struck_again(wall):
     first, both = (simulate(wall, np.array([0.2, 0.2, 0.002]), placed, apart_s) for apart_s in (0.0005, 0.02))
     assert both.lasted_s[0] - first.lasted_s[0] > 0.001
     assert np.sign(first.gained[0, 2]) != np.sign(both.gained[0, 2] - first.gained[0, 2])
+
+
+def test_each_push_of_an_impact_is_corrected_by_itself(wall, model):
+    """A block that meets the wall a little askew, and turns into it: one corner, then the other."""
+    start = square_on(wall, 0.5)
+    pose, velocity = np.array([0.047, 0, np.pi / 2 + 0.03]), np.array([-0.5, 0, 0])
+    wall.place(start[: wall.model.nq], start[wall.model.nq :], wall.struck, pose, velocity)
+    placed, _ = touching(wall, start[None])
+    found = model.collide(placed)
+    assert found.pushes[0] >= 2
+    assert found.lasted_s[0] > found.first.lasted_s[0] + 0.0002
+    once = replace(wall.declared, apart_s=1e-5)
+    first = replace(model, scene=ContactScene(replace(wall.scenario, collision=once))).collide(placed)
+    assert first.pushes[0] == 1
+    assert np.sign(first.gained[0, 2]) != np.sign(found.gained[0, 2] - first.gained[0, 2])
+    assert (found.std > first.std).all(), "each push adds to what is not known"
 
 
 def test_poses_and_velocities_of_the_plane_come_back_as_they_were_placed(wall):
@@ -197,11 +215,21 @@ def test_every_kind_can_be_said_and_read(kind, tmp_path):
     assert ((found.gained[:, :2] * recorded.gained[:, :2]).sum(axis=1) > 0).all()
 
 
+def test_flat_on_flat_may_turn_either_way_and_is_no_mirrored_table(tmp_path):
+    scene = scene_of("flat", tmp_path / "flat")
+    columns = ContactStandIn("flat", 2).record(60)
+    flush = np.abs((columns["turn"] + np.pi / 4) % (np.pi / 2) - np.pi / 4) < np.radians(1)
+    few = {name: values[flush] for name, values in columns.items()}
+    few["post_spin"] *= -1
+    assert flush.sum() >= 8
+    assert len(read_scene_strikes(written(tmp_path / "flush.csv", few), scene)) > 5
+
+
 def test_tables_that_cannot_be_said_are_refused_with_the_reason(wall, tmp_path):
     columns = ContactStandIn("wall", 4).record(8)
     for changed, message in (
         ({"x": columns["x"] + 0.05}, "in which the two do not meet, such as"),
-        ({"post_spin": -columns["post_spin"], "spin": -columns["spin"]}, "turns against the push"),
+        ({"post_spin": -columns["post_spin"], "spin": -columns["spin"]}, "Turns and spins run from x to y"),
         ({"vx": 1000 * columns["vx"]}, "expected 0.02 to 5 m/s"),
     ):
         with pytest.raises(SessionError, match=message):

@@ -11,6 +11,8 @@ from rsr.common.files import sha256
 from rsr.learned.clash import StruckBlock, accuracy, adapt, load_adapted, relative_errors, save_adapted
 from rsr.learned.clash.adaptation import glitches, identify
 from rsr.learned.clash.comparison import compare, learning_curve, splits
+from rsr.learned.clash.law import usual_law
+from rsr.learned.clash.prediction import correct
 from rsr.learned.clash.residual import covariance, fit_residual, observe, variance
 from rsr.realities.strikes import TUNING_SEEDS, StrikeStandIn
 from rsr.scenarios.built_in.strike import RecordedStrikes, sample_strikes
@@ -120,6 +122,12 @@ def test_an_adapted_model_survives_storage(adapted, square, tmp_path):
     assert stored(strikes) == pytest.approx(adapted(strikes), abs=1e-12)
     assert stored.sliding == adapted.sliding
     assert stored.rejected == adapted.rejected
+    card = tmp_path / "one" / "adapted.json"
+    written = card.read_text()
+    card.write_text(written.replace('"version": 4', '"version": 3'))
+    with pytest.raises(CalibrationError, match="of an earlier release"):
+        load_adapted(tmp_path / "one")
+    card.write_text(written)
     (tmp_path / "one" / "adapted.npz").unlink()
     with pytest.raises(CalibrationError, match="rsr clash adapt"):
         load_adapted(tmp_path / "one")
@@ -159,9 +167,28 @@ def test_three_glitches_of_twelve_are_found(square, stand_ins):
     assert glitches(square, replace(recorded, after=spoilt)) == (1, 6, 10)
 
 
+def test_glitches_that_hide_each_other_are_found(square, stand_ins):
+    """Four of ten, alike: each is what the other three would have one expect."""
+    recorded = stand_ins[1].take(slice(0, 10))
+    spoilt = recorded.after.copy()
+    spoilt[[0, 3, 5, 8]] *= 0.4
+    assert glitches(square, replace(recorded, after=spoilt)) == (0, 3, 5, 8)
+
+
 def test_honest_strikes_are_kept(square, stand_ins):
     """On stand-ins whose law the models cannot express exactly: a misfit that all strikes share is no glitch."""
     assert [glitches(square, recorded.take(slice(0, 12))) for recorded in stand_ins] == [()] * len(stand_ins)
+
+
+def test_a_centre_of_mass_that_is_off_is_learnt(square):
+    """An impulse turns a block by its lever about the true centre: no law of contact, so strikes elsewhere know it."""
+    law, strikes = usual_law(square), sample_strikes(square, 50, np.random.default_rng(7))
+    moved = replace(strikes, point_m=strikes.point_m - [0.0015, 0.0])
+    recorded = RecordedStrikes(strikes, law(moved))
+    few, others = few_and_others(recorded)
+    corrected = correct(square, law, few)
+    missed = np.abs(corrected(others.strikes) - others.after)[:, 2].mean()
+    assert missed < 0.6 * np.abs(law(others.strikes) - others.after)[:, 2].mean()
 
 
 def test_two_strikes_are_too_few(surrogate, stand_ins):

@@ -50,6 +50,7 @@ from rsr.learned.clash.generate import (
     shape_card as shape_card,
     shape_from as shape_from,
 )
+from rsr.learned.clash.hybrid.simulator import HybridSimulator as HybridSimulator, check_same_block as check_same_block
 from rsr.learned.clash.law import fit_law as fit_law
 from rsr.learned.clash.planning import (
     HybridStrikes as HybridStrikes,
@@ -81,16 +82,15 @@ from rsr.learned.clash.residual import (
     observe as observe,
 )
 from rsr.learned.clash.scenes.adaptation import (
-    AdaptedScene as AdaptedScene,
     adapt_scene as adapt_scene,
     compare_scene as compare_scene,
-    load_scene as load_scene,
-    save_scene as save_scene,
     scene_curve as scene_curve,
 )
 from rsr.learned.clash.scenes.impacts import simulate as simulate
+from rsr.learned.clash.scenes.model import AdaptedScene as AdaptedScene
 from rsr.learned.clash.scenes.scene import ContactScene as ContactScene
 from rsr.learned.clash.scenes.simulator import HybridScene as HybridScene
+from rsr.learned.clash.scenes.storage import load_scene as load_scene, save_scene as save_scene
 from rsr.learned.clash.scenes.tables import SceneStrikes as SceneStrikes, read_scene_strikes as read_scene_strikes
 from rsr.learned.clash.segment import (
     ROUTES as ROUTES,
@@ -98,7 +98,6 @@ from rsr.learned.clash.segment import (
     Route as Route,
     SegmentTask as SegmentTask,
 )
-from rsr.learned.clash.simulator import HybridSimulator as HybridSimulator, check_same_block as check_same_block
 from rsr.learned.clash.sliding import (
     SlidingModel as SlidingModel,
     fit_sliding as fit_sliding,

@@ -16,8 +16,9 @@ from torch import Tensor
 
 from rsr.common import CalibrationError, derive_seed
 from rsr.learned.clash.frame import to_contact
-from rsr.learned.clash.law import ImpactLaw, fit_from_rests, fit_law
+from rsr.learned.clash.law import ImpactLaw, fit_from_rests, fit_law, missed_shares
 from rsr.learned.clash.prediction import BaseModel, Blended, Trust, blend, correct, everywhere, surrogate_base
+from rsr.learned.clash.rejection import contradicted
 from rsr.learned.clash.sliding import SlidingModel, fit_sliding, velocities_known, with_velocities
 from rsr.learned.clash.surrogate import Surrogate, reproducible
 from rsr.scenarios.built_in.strike import PARAMETERS, Definition, RecordedStrikes, Shape, Strikes
@@ -25,9 +26,6 @@ from rsr.scenarios.built_in.strike import PARAMETERS, Definition, RecordedStrike
 GROUND = PARAMETERS.names.index("ground_friction")
 _MINIMUM = 3
 _STARTS, _STEPS, _RATE = 16, 400, 0.03
-_GLITCH_STDS = 8.0
-_REJECTED_MOST = 0.3
-_FOLDS_MOST = 10
 
 
 @dataclass(frozen=True)
@@ -93,13 +91,7 @@ def adapt(base: KnownBlock, recorded: RecordedStrikes, seed: int = 0) -> Adapted
 
     Where velocities after were not recorded, those are taken from which the block slides to where it came to rest.
     """
-    if len(recorded) < _MINIMUM:
-        raise CalibrationError(
-            got=f"{len(recorded)} strikes",
-            expected=f"at least {_MINIMUM}, better 10",
-            where="adaptation",
-            next_step="Record more strikes, at other places and speeds.",
-        )
+    refuse_few(len(recorded), "strikes")
     shape, mass_kg = base.shape, base.definition.striker_mass_kg
     slide = None if velocities_known(recorded) else fit_from_rests(shape, recorded, mass_kg)
     recorded = with_velocities(recorded, slide)
@@ -111,6 +103,16 @@ def adapt(base: KnownBlock, recorded: RecordedStrikes, seed: int = 0) -> Adapted
     law = fit_law(shape, kept, friction, mass_kg)
     bases, trusts = models_of(base, identified, law)
     return Adapted(base, identified, law, blend(shape, bases, kept, trusts), sliding, rejected)
+
+
+def refuse_few(count: int, of: str) -> None:
+    if count < _MINIMUM:
+        raise CalibrationError(
+            got=f"{count} {of}",
+            expected=f"at least {_MINIMUM}, better 10",
+            where="adaptation",
+            next_step=f"Record more {of}, at other places and speeds.",
+        )
 
 
 def models_of(
@@ -125,55 +127,17 @@ def models_of(
 def glitches(
     shape: Shape, recorded: RecordedStrikes, striker_mass_kg: float = Definition.striker_mass_kg
 ) -> tuple[int, ...]:
-    """Find strikes that models fitted to the others contradict, such as jumps of motion capture.
+    """Find strikes that law and residual, fitted to the others, contradict."""
 
-    One such strike among ten turns a model that predicts most strikes into one that predicts hardly any. The worst one
-    goes first and the others are judged anew, since a glitch also spoils the models that judge its neighbours.
-    """
-
-    def surprises(rows: np.ndarray) -> np.ndarray:
-        return _surprises(shape, recorded.take(rows), striker_mass_kg)
-
-    return contradicted(len(recorded), surprises, _GLITCH_STDS)
-
-
-def contradicted(count: int, surprises: Callable[[np.ndarray], np.ndarray], stds: float) -> tuple[int, ...]:
-    """Find among so many rows those that the others contradict, the worst first, at most `_REJECTED_MOST` of all.
-
-    Args:
-        surprises: of rows, how far each is from what the others say, in standard deviations.
-        stds: from which on a row is a glitch.
-    """
-    kept, rejected = np.arange(count), list[int]()
-    while len(rejected) < int(_REJECTED_MOST * count):
-        found = surprises(kept)
-        worst = int(found.argmax())
-        if found[worst] < stds:
-            break
-        rejected.append(int(kept[worst]))
-        kept = np.delete(kept, worst)
-    return tuple(sorted(rejected))
-
-
-def by_fold(count: int, judged: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
-    """Judge so many rows [N], each by what was fitted without its fold: (rows fitted, rows left out) -> figures."""
-    rows, folds, found = np.arange(count), min(count, _FOLDS_MOST), np.zeros(count)
-    for fold in range(folds):
-        found[fold::folds] = judged(np.delete(rows, rows[fold::folds]), rows[fold::folds])
-    return found
-
-
-def _surprises(shape: Shape, recorded: RecordedStrikes, striker_mass_kg: float) -> np.ndarray:
-    """Largest error [N] of each strike in standard deviations, by law and residual fitted without its fold."""
-
-    def largest(fitted: np.ndarray, left_out: np.ndarray) -> np.ndarray:
-        rest, judged = recorded.take(fitted), recorded.take(left_out)
+    def judged(fitted: np.ndarray, left_out: np.ndarray) -> np.ndarray:
+        rest, others = recorded.take(fitted), recorded.take(left_out)
         # The law alone: it needs four numbers, and no surrogate has to be searched through once more.
         model = correct(shape, fit_law(shape, rest, striker_mass_kg=striker_mass_kg), rest)
-        mean, std = model.intervals(judged.strikes)
-        return np.abs((to_contact(shape, judged.strikes, judged.after) - mean) / std).max(axis=1)
+        mean, std = model.intervals(others.strikes)
+        return np.abs((to_contact(shape, others.strikes, others.after) - mean) / std).max(axis=1)
 
-    return by_fold(len(recorded), largest)
+    law = fit_law(shape, recorded, striker_mass_kg=striker_mass_kg, bounded=True)
+    return contradicted(missed_shares(law, recorded), judged)
 
 
 # Which parameters explain recorded strikes: gradient descent through the frozen surrogate, from many starts.

@@ -43,7 +43,7 @@ class Geometry:
 
 def geometry_of(shape: Shape, strikes: Strikes) -> Geometry:
     # Lengths in radii of gyration: a unit impulse with this lever turns the block as fast as it moves it.
-    across = (strikes.point_m * _tangent(strikes)).sum(axis=1) / shape.gyration_m
+    across = (strikes.point_m * tangent_of(strikes)).sum(axis=1) / shape.gyration_m
     along = (strikes.point_m * strikes.normal).sum(axis=1) / shape.gyration_m
     return Geometry(strikes.speed_m_s, strikes.angle_rad, across, along, shape.facing(strikes.normal))
 
@@ -52,18 +52,18 @@ def to_contact(shape: Shape, strikes: Strikes, motion: np.ndarray) -> np.ndarray
     """Turn velocities [N, 3] (m/s, m/s, rad/s) of the block's frame into shares of the striking speed."""
     scaled = motion / strikes.speed_m_s[:, None]
     along = (scaled[:, :2] * strikes.normal).sum(axis=1)
-    across = (scaled[:, :2] * _tangent(strikes)).sum(axis=1)
+    across = (scaled[:, :2] * tangent_of(strikes)).sum(axis=1)
     # rad/s times the radius of gyration: all three components then carry energy alike and may share one loss.
     return np.column_stack([along, across, shape.gyration_m * scaled[:, 2]])
 
 
 def from_contact(shape: Shape, strikes: Strikes, shares: np.ndarray) -> np.ndarray:
     """Undo `to_contact`."""
-    plane = shares[:, :1] * strikes.normal + shares[:, 1:2] * _tangent(strikes)
+    plane = shares[:, :1] * strikes.normal + shares[:, 1:2] * tangent_of(strikes)
     return strikes.speed_m_s[:, None] * np.column_stack([plane, shares[:, 2] / shape.gyration_m])
 
 
-def _tangent(strikes: Strikes) -> np.ndarray:
+def tangent_of(strikes: Strikes) -> np.ndarray:
     # Asked for a dozen times a strike: a product costs a quarter of stacking columns.
     return strikes.normal[:, ::-1] * _QUARTER
 

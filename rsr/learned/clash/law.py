@@ -17,6 +17,8 @@ _USUAL, _SPREAD, _WEIGHT = np.array([0.5, 0.1, 0.3, 0.004]), np.array([0.3, 0.1,
 _LIMITS = ([0, -0.3, 0.01, 0], [1.2, 0.6, 1.5, 0.03])
 # The change from slip to stick makes the cost kink: four starts, on both sides of usual values.
 _STARTS = [(restitution, 0.1, friction, 0.003) for restitution in (0.3, 0.7) for friction in (0.15, 0.4)]
+_USUAL_SHARE = 0.05
+"""Of the speed, by which a law of four numbers misses."""
 _GROUND_FRICTION = 0.3
 """For recordings that do not say where blocks came to rest."""
 
@@ -90,8 +92,13 @@ def fit_law(
     ground_friction: float | None = None,
     striker_mass_kg: float = Definition.striker_mass_kg,
     mobility: np.ndarray | None = None,
+    bounded: bool = False,
 ) -> ImpactLaw:
-    """Fit the four numbers to recorded strikes; arguments as those of `ImpactLaw`."""
+    """Fit the four numbers to recorded strikes; arguments as those of `ImpactLaw`.
+
+    Args:
+        bounded: strikes that are far off hardly count more than those that are somewhat off (Cauchy's loss).
+    """
     strikes = recorded.strikes
     wanted = to_contact(shape, strikes, recorded.after)
     ground = _GROUND_FRICTION if ground_friction is None else ground_friction
@@ -99,10 +106,18 @@ def fit_law(
     def residuals(numbers: np.ndarray) -> np.ndarray:
         law = _law(shape, numbers, ground, striker_mass_kg)
         missed = to_contact(shape, strikes, law(strikes, mobility)) - wanted
+        if bounded:
+            missed = _USUAL_SHARE * np.sqrt(np.log1p((missed**2).sum(axis=1) / _USUAL_SHARE**2))
         return np.concatenate([missed.ravel(), _WEIGHT * (numbers - _USUAL) / _SPREAD])
 
     fits = [least_squares(residuals, start, bounds=_LIMITS) for start in _STARTS]
     return _law(shape, min(fits, key=lambda fit: fit.cost).x, ground, striker_mass_kg)
+
+
+def missed_shares(law: ImpactLaw, recorded: RecordedStrikes, mobility: np.ndarray | None = None) -> np.ndarray:
+    """Length [N] of what the law misses, in shares of the striking speed."""
+    strikes = recorded.strikes
+    return np.linalg.norm(to_contact(law.shape, strikes, law(strikes, mobility) - recorded.after), axis=1)
 
 
 def _law(shape: Shape, numbers: np.ndarray, ground_friction: float, striker_mass_kg: float) -> ImpactLaw:

@@ -14,7 +14,7 @@ from itertools import product
 import numpy as np
 from scipy.linalg import block_diag
 
-from rsr.learned.clash.frame import MIRROR, Geometry, geometry_of
+from rsr.learned.clash.frame import MIRROR, Geometry, geometry_of, tangent_of
 from rsr.scenarios.built_in.strike import Shape, Strikes
 
 _FLIP = np.array([-1.0, -1.0, -1.0, 1.0])  # of the features: place, facing, angle change sign, the speed does not
@@ -46,6 +46,7 @@ class ResidualPrior:
         local: [3], of smooth bumps, with their lengths [3, 4] in the features.
         proportional: [2], of both impulses, in shares of what the base has.
         ground: of ground friction along the motion, at 0.3 m/s.
+        centre_m, inertia: of how far the centre of mass is off the drawing's, each way, and the inertia in shares.
         noise: of a measurement. scatter: [2], of both impulses from strike to strike, in shares of what the base has.
     """
 
@@ -55,6 +56,8 @@ class ResidualPrior:
     lengths: np.ndarray
     proportional: np.ndarray
     ground: float
+    centre_m: float
+    inertia: float
     noise: float
     scatter: np.ndarray
 
@@ -66,9 +69,14 @@ PRIOR = ResidualPrior(
     lengths=np.array([[1.5, 3.2, 2.7, 6.7], [0.49, 2.0, 1.15, 6.8], [0.63, 1.9, 2.3, 1.6]]),
     proportional=np.array([0.035, 0.58]),
     ground=0.14,
+    centre_m=0.001,  # these two are what workshops and glue leave, and were not learnt
+    inertia=0.1,
     noise=0.036,
     scatter=np.array([0.021, 0.057]),
 )
+
+
+_CONSTANT_STDS = (PRIOR.ground, PRIOR.centre_m, PRIOR.centre_m, PRIOR.inertia)
 
 
 @dataclass(frozen=True)
@@ -77,8 +85,9 @@ class ObservedStrikes:
 
     Args:
         features: [N, 4]. base: [N, 3], what the base predicts, contact frame, shares of the striking speed.
-        levers: [N, 3, 3 or 6], motion by a unit of (normal impulse, impulse across, ground friction), and, for a base
-            that is MuJoCo itself, of what it lacks: two shifts of the point, and a rebound that falls with speed.
+        levers: [N, 3, 6 or 9], motion by a unit of (normal impulse, impulse across, ground friction, centre of mass in
+            both directions, inertia), and, for a base that is MuJoCo itself, of what it lacks: two shifts of the point,
+            and a rebound that falls with speed.
         speeds: [N], m/s.
     """
 
@@ -116,19 +125,22 @@ def observe(shape: Shape, strikes: Strikes, base: np.ndarray, patch: Patch | Non
     """
     geometry = geometry_of(shape, strikes)
     # Momentum: a unit impulse moves the block by one and turns it by its lever arm, both in shares of the gyration.
-    levers = np.zeros((len(strikes), 3, 3 if patch is None else 6))
+    levers = np.zeros((len(strikes), 3, 6 if patch is None else 9))
     levers[:, 0, 0] = levers[:, 1, 1] = 1
     levers[:, 2, 0], levers[:, 2, 1] = -geometry.across, geometry.along
     # Coulomb friction takes a fixed speed, not a share, and points against the motion: the slower, the larger a share.
     length = np.maximum(np.linalg.norm(base, axis=1), 1e-6)
     levers[:, :, 2] = base * (_SLOW_M_S / strikes.speed_m_s / length)[:, None]
+    # Another centre of mass changes the lever arms of both impulses, another inertia the turning: no law of contact.
+    levers[:, 2, 3:5] = (base[:, :1] * tangent_of(strikes) - base[:, 1:2] * strikes.normal) / shape.gyration_m
+    levers[:, 2, 5] = base[:, 2]
     if patch is not None:
         # Flat on flat, the push acts somewhere between the outermost contacts: it turns the block by more or by less.
-        levers[:, 2, 3] = -base[:, 0] * patch.shift_m / shape.gyration_m
-        levers[:, 2, 4] = base[:, 0] * patch.spread_m / shape.gyration_m
+        levers[:, 2, 6] = -base[:, 0] * patch.shift_m / shape.gyration_m
+        levers[:, 2, 7] = base[:, 0] * patch.spread_m / shape.gyration_m
         # A spring with a damper rebounds alike at all speeds; materials rebound less, the faster they are struck.
         approach = np.maximum(strikes.speed_m_s * np.cos(strikes.angle_rad), _SLOW_M_S / 10)
-        levers[:, :, 5] = levers[:, :, 0] * (base[:, 0] * np.log(approach / _SLOW_M_S))[:, None]
+        levers[:, :, 8] = levers[:, :, 0] * (base[:, 0] * np.log(approach / _SLOW_M_S))[:, None]
     features = features_of(geometry)
     if patch is not None:
         # Scenes are struck at any angle. Once the contact slips, a steeper one slips all the same.
@@ -257,7 +269,7 @@ def covariance(a: ObservedStrikes, b: ObservedStrikes, mirrored: bool) -> np.nda
     for output in range(3):
         total[:, output, :, output] = free[..., output]
     same = np.ones((len(a), len(b)))
-    kernels = [impulses[..., 0], impulses[..., 1], PRIOR.ground**2 * same]
+    kernels = [impulses[..., 0], impulses[..., 1], *(std**2 * same for std in _CONSTANT_STDS)]
     if a.levers.shape[2] > len(kernels):
         kernels += [*_shift_kernels(a.features[:, None], b.features[None], mirrored), _FALL_STD**2 * same]
     for lever, kernel in enumerate(kernels):
@@ -271,12 +283,12 @@ def variance(at: ObservedStrikes, mirrored: bool) -> np.ndarray:
     impulses, free = _kernels(at.features, at.features, mirrored)
     impulses = impulses + PRIOR.proportional**2 * at.base[:, :2] ** 2
     straight = (at.levers[:, :, :2] ** 2 * impulses[:, None, :]).sum(axis=2)
-    known = straight + free + PRIOR.ground**2 * at.levers[:, :, 2] ** 2
-    if at.levers.shape[2] == 3:
+    known = straight + free + at.levers[:, :, 2:6] ** 2 @ np.square(_CONSTANT_STDS)
+    if at.levers.shape[2] == 6:
         return known
     shifts = np.stack(_shift_kernels(at.features, at.features, mirrored), axis=-1)
-    shifted = (at.levers[:, :, 3:5] ** 2 * shifts[:, None, :]).sum(axis=2)
-    return known + shifted + _FALL_STD**2 * at.levers[:, :, 5] ** 2
+    shifted = (at.levers[:, :, 6:8] ** 2 * shifts[:, None, :]).sum(axis=2)
+    return known + shifted + _FALL_STD**2 * at.levers[:, :, 8] ** 2
 
 
 def noise_covariance(at: ObservedStrikes) -> np.ndarray:

@@ -19,7 +19,7 @@ from rsr.learned.clash.sliding import SlidingModel
 from rsr.learned.clash.surrogate import Surrogate, new_surrogate
 from rsr.scenarios.built_in.strike import PARAMETERS
 
-VERSION = 3
+VERSION = 4
 _LAW = ("restitution", "restitution_fall", "friction", "ground_s", "ground_friction", "striker_mass_kg")
 
 
@@ -90,6 +90,7 @@ def save_adapted(folder: Path, model: Adapted) -> None:
 def load_adapted(folder: Path) -> Adapted:
     try:
         card, arrays = read_json(folder / "adapted.json"), read_arrays(folder / "adapted.npz")
+        refuse_earlier(card, VERSION)
         identified = _identified(card)
         if identified is None:
             base = StruckBlock(shape_from(card["shape"]), definition_from(card["definition"]))
@@ -104,9 +105,13 @@ def load_adapted(folder: Path) -> Adapted:
     bases, trusts = models_of(base, identified, law)
     parts = zip(bases, residuals, trusts, strict=True)
     members = tuple(Corrected(base.shape, *part) for part in parts)
-    # Models of an earlier release left no strike out.
-    rejected = tuple(card.get("rejected", ()))
-    return Adapted(base, identified, law, Blended(members, arrays["weights"]), sliding, rejected)
+    return Adapted(base, identified, law, Blended(members, arrays["weights"]), sliding, tuple(card["rejected"]))
+
+
+def refuse_earlier(card: dict[str, Any], version: int) -> None:
+    """Refuse an adapted model whose residual was another one."""
+    if card["version"] != version:
+        raise ValueError(f"an adapted model of an earlier release (version {card['version']} of its files)")
 
 
 def _members(identified: IdentifiedImpact | None) -> tuple[str, ...]:

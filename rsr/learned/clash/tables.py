@@ -216,7 +216,12 @@ def _refuse_other_object(path: Path, recorded: RecordedStrikes, shape: Shape) ->
         raise _wrong(path, found, "blocks that are driven away", "Are pre_ and post_ swapped, or in different frames?")
 
 
-def refuse_mirrored(path: Path, recorded: RecordedStrikes, shape: Shape) -> None:
+def refuse_mirrored(
+    path: Path,
+    recorded: RecordedStrikes,
+    shape: Shape,
+    advice: str = "Turn the sign of post_wz and rest_yaw about, or that of one axis: is the frame z up, right-handed?",
+) -> None:
     """Refuse turnings against the moment of the impulse at the impact point: one axis or one sign is turned about."""
     strikes, after = recorded.strikes, recorded.after
     # m (r x v) = I w of an impulse at r, whatever the law of contact; in shares of the striking speed.
@@ -226,8 +231,7 @@ def refuse_mirrored(path: Path, recorded: RecordedStrikes, shape: Shape) -> None
     if clear.sum() >= _CLEAR_ROWS and agreeing[clear].mean() < _AGREEING:
         rows = np.flatnonzero(clear & ~agreeing)
         found = f"{name_rows(rows)} in which the block turns against the push at its impact point"
-        next_step = "Turn the sign of post_wz and rest_yaw about, or that of one axis: is the frame z up, right-handed?"
-        raise _wrong(path, found, "turnings by the moment of the impulse, point times velocity", next_step)
+        raise _wrong(path, found, "turnings by the moment of the impulse, point times velocity", advice)
 
 
 def refuse_copies(path: Path, columns: Mapping[str, np.ndarray], fewest: int) -> None:

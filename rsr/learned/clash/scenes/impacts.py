@@ -33,6 +33,7 @@ class SceneImpacts:
         mobility: [N, 3], how the striker gives way there, as `ImpactLaw` has it; 0 for a wall.
         ended: [N, n], states when the two have parted. lasted_s: [N], since they touched.
         touched: [N], False where nothing acted between the two.
+        yaw_rad: [N], turn of the struck body before.
     """
 
     strikes: Strikes
@@ -42,28 +43,35 @@ class SceneImpacts:
     ended: np.ndarray
     lasted_s: np.ndarray
     touched: np.ndarray
+    yaw_rad: np.ndarray
 
     def take(self, rows: np.ndarray) -> SceneImpacts:
-        ends = (self.mobility[rows], self.ended[rows], self.lasted_s[rows], self.touched[rows])
-        return SceneImpacts(self.strikes.take(rows), self.gained[rows], self.patch.take(rows), *ends)
+        ends = (self.mobility, self.ended, self.lasted_s, self.touched, self.yaw_rad)
+        taken = (each[rows] for each in ends)
+        return SceneImpacts(self.strikes.take(rows), self.gained[rows], self.patch.take(rows), *taken)
 
 
-def simulate(scene: ContactScene, values: np.ndarray, states: np.ndarray, apart_s: float | None = None) -> SceneImpacts:
+def simulate(
+    scene: ContactScene, values: np.ndarray, states: np.ndarray, apart_s: float | None = None, settled: bool = False
+) -> SceneImpacts:
     """Simulate impacts from states [N, n] in which the two just touch, with parameters [P].
 
     Args:
         apart_s: the two have parted when they have been apart for so long; by default what the scenario declares.
+        settled: whether the struck body lies on its table as deep as it rests there.
     """
     model = scene.fine.model(values)
     begun = states.copy()
-    _settle(scene, model, begun)
-    felt = _Felt(len(states), begun.shape[1])
+    if not settled:
+        _settle(scene, model, begun)
     full = mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_FULLPHYSICS)
     current = np.zeros((len(states), full))
     current[:, 1 : 1 + states.shape[1]] = begun
     going, step_s = np.arange(len(states)), model.opt.timestep
     quiet = max(1, round((scene.declared.apart_s if apart_s is None else apart_s) / step_s))
-    for first in range(0, round(_LONGEST_S / step_s), _CHUNK):
+    longest, patience = round(_LONGEST_S / step_s), round(scene.declared.apart_s / step_s)
+    felt = _Felt(len(begun), begun.shape[1], min(0, quiet - patience))
+    for first in range(0, longest, _CHUNK):
         controls = np.zeros((len(going), _CHUNK, model.nu))
         path, sensed = scene.pool.rollout(model, [scene.data], current[going], controls, nstep=_CHUNK)
         # Readings are of the state before a step: that of the first one is where the chunk began.
@@ -77,7 +85,7 @@ def simulate(scene: ContactScene, values: np.ndarray, states: np.ndarray, apart_
         going = going[felt.quiet[going] < quiet]
         if len(going) == 0:
             break
-    felt.give_up(going, current[going, 1 : 1 + states.shape[1]], round(_LONGEST_S / step_s))
+    felt.give_up(going, current[going, 1 : 1 + states.shape[1]], longest)
     return _described(scene, begun, felt, step_s)
 
 
@@ -124,7 +132,7 @@ def _described(scene: ContactScene, begun: np.ndarray, felt: _Felt, step_s: floa
     change = scene.velocities(felt.ended) - scene.velocities(begun)
     gained = np.column_stack([rotated(change[:, :2], -yaw), change[:, 2]])
     return SceneImpacts(
-        strikes, gained, Patch(shift, spread), mobility, felt.ended, felt.parted * step_s, felt.impulse > 0
+        strikes, gained, Patch(shift, spread), mobility, felt.ended, felt.parted * step_s, felt.impulse > 0, yaw
     )
 
 
@@ -175,10 +183,11 @@ def _relative(
 class _Felt:
     """What has acted so far in N simulated impacts, and how each ended."""
 
-    def __init__(self, count: int, size: int) -> None:
+    def __init__(self, count: int, size: int, quiet: int) -> None:
         self.impulse = np.zeros(count)
         self.normal, self.moment = np.zeros((count, 2)), np.zeros((count, 2))
-        self.quiet, self.parted = np.zeros(count, int), np.zeros(count, int)
+        # Below zero: before the first touch the two may take longer than between two.
+        self.quiet, self.parted = np.full(count, quiet), np.zeros(count, int)
         self.ended = np.zeros((count, size))
 
     def note(

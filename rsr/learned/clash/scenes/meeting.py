@@ -9,6 +9,7 @@ from rsr.learned.clash.scenes.scene import ContactScene
 
 _TOUCH_M, _FAR_M, _ERR_M = 1e-5, 0.02, 0.003
 _PROBE_S, _SLOWEST_M_S, _TURNS = 1e-5, 0.005, 30
+_LOOKS = 16
 
 
 def gap_of(scene: ContactScene, state: np.ndarray) -> float:
@@ -35,6 +36,21 @@ def touching(scene: ContactScene, states: np.ndarray) -> tuple[np.ndarray, np.nd
         if found is not None:
             moved[row], far[row] = found, abs(start)
     return moved, far
+
+
+def met_again(scene: ContactScene, state: np.ndarray, within_s: float) -> tuple[np.ndarray, float] | None:
+    """The state in which two that have just parted touch again, and when; None where they do not so soon."""
+    before = gap_of(scene, state)
+    for look in range(1, _LOOKS + 1):
+        time_s = within_s * look / _LOOKS
+        gap = gap_of(scene, _coasted(scene, state, time_s))
+        # Where one place parts while it still overlaps, the gap grows; it shrinks once another place comes nearer.
+        if gap < min(_TOUCH_M, before - _TOUCH_M / 100):
+            back = (_TOUCH_M - gap) / max(before - gap, 1e-12) if before > _TOUCH_M else 0.0
+            time_s -= back * within_s / _LOOKS
+            return _coasted(scene, state, time_s), time_s
+        before = gap
+    return None
 
 
 def _met(scene: ContactScene, state: np.ndarray) -> np.ndarray | None:

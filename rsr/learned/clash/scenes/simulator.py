@@ -1,8 +1,8 @@
 """The hybrid simulator of a scene: MuJoCo, but impacts of the declared pair end as the adapted scene says.
 
 MuJoCo rolls windows out as it is. Where the pair first presses on one another, the window goes back to the state
-before; the impact is simulated in fine steps, as it was when the scene was adapted, what was learnt is added when the
-two part, and MuJoCo goes on from there.
+before; the impact is simulated push by push, as it was when the scene was adapted, and MuJoCo goes on from when the two
+have parted.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ import mujoco
 import numpy as np
 from mujoco import rollout as mujoco_rollout
 
-from rsr.common import CalibrationError, rotated
-from rsr.learned.clash.scenes.adaptation import AdaptedScene
-from rsr.learned.clash.scenes.impacts import simulate
+from rsr.common import CalibrationError
 from rsr.learned.clash.scenes.meeting import gap_of, touching
+from rsr.learned.clash.scenes.model import AdaptedScene
 from rsr.scenarios import Scenario
 from rsr.simulators import delayed, weights_of
 
@@ -142,18 +141,15 @@ class HybridScene:
         if not np.isfinite(far[0]):
             return None
         across = np.abs(scene.axes[2] @ scene.velocity_of(placed[0]))
-        impacts = simulate(scene, self._adapted.values, placed)
-        speed = float(impacts.strikes.speed_m_s[0])
-        approach = speed * np.cos(float(impacts.strikes.angle_rad[0]))
-        if not impacts.touched[0] or approach < _SLOWEST_M_S or across > _STEEP * max(speed, 1e-9) + _SLOWEST_M_S:
+        found = self._adapted.collide(placed)
+        first = found.first
+        speed = float(first.strikes.speed_m_s[0])
+        approach = speed * np.cos(float(first.strikes.angle_rad[0]))
+        if not first.touched[0] or approach < _SLOWEST_M_S or across > _STEEP * max(speed, 1e-9) + _SLOWEST_M_S:
             return speed, None, 0.0
-        yaw = scene.poses(placed)[0, 2]
-        change = self._adapted.gained(impacts)[0] - impacts.gained[0]
-        change = np.append(rotated(change[:2], yaw), change[2])
-        after = state.copy()
-        after[: nq + scene.model.nv] = impacts.ended[0, : nq + scene.model.nv]
-        point = rotated(impacts.strikes.point_m[0], yaw)
-        return speed, scene.corrected(after, change, point), float(impacts.lasted_s[0])
+        after, moving = state.copy(), slice(nq + scene.model.nv)
+        after[moving] = found.ended[0, moving]
+        return speed, after, float(found.lasted_s[0])
 
     def _between(self, before: np.ndarray, after: np.ndarray, share: float) -> np.ndarray:
         model = self.scenario.base_model

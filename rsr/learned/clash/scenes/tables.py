@@ -17,6 +17,7 @@ from rsr.scenarios.built_in.strike import RecordedStrikes
 
 _HELD = (int(mujoco.mjtJoint.mjJNT_SLIDE), int(mujoco.mjtJoint.mjJNT_HINGE))
 _LARGEST_GAP_M, _DROPPED_MOST = 0.01, 0.3
+_ONE_PLACE = 0.2
 _SLOWEST_M_S, _FASTEST_M_S, _FASTEST_AFTER = 0.02, 5.0, 4.0
 
 
@@ -149,7 +150,11 @@ def _meeting(path: Path, scene: ContactScene, recorded: SceneStrikes) -> SceneSt
             "contacts between striker and struck",
             "Correct contype, conaffinity or <pair> of the MJCF.",
         )
-    refuse_mirrored(path, RecordedStrikes(impacts.strikes.take(kept), recorded.gained[kept]), scene.shape)
+    # Flat on flat, the push may act anywhere between both ends, and turn the body either way.
+    clear = kept[impacts.patch.spread_m[kept] < _ONE_PLACE * scene.shape.gyration_m]
+    one, other = scene.declared.plane
+    advice = f"Turns and spins run from {one} to {other}: turn their signs about, or those of one axis."
+    refuse_mirrored(path, RecordedStrikes(impacts.strikes.take(clear), recorded.gained[clear]), scene.shape, advice)
     found = replace(recorded, states=placed).take(kept)
     return replace(found, dropped=tuple(dropped.tolist()))
 

@@ -8,31 +8,28 @@ slice is rolled out twice.
 
 from __future__ import annotations
 
-import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 import mujoco
 import numpy as np
 from mujoco import rollout as mujoco_rollout
 
-from rsr.common import CalibrationError, rotated
+from rsr.common import CalibrationError
 from rsr.learned.clash.adaptation import Adapted
+from rsr.learned.clash.hybrid.contacts import PairContacts, PairModels
+from rsr.learned.clash.hybrid.meetings import Meetings
 from rsr.learned.clash.strike_recordings import Planar
 from rsr.scenarios import Scenario
-from rsr.scenarios.built_in.strike import SPEED_M_S, Shape, Strikes, declared_collision, distances
+from rsr.scenarios.built_in.strike import SPEED_M_S, Shape, Strikes
 from rsr.simulators import delayed, weights_of
 
 _MOST_COLLISIONS = 20
 _SLOWEST_M_S = SPEED_M_S[0] / 2
 """Slower touches are not among the strikes that a model knows; they and what follows are MuJoCo's own contact."""
-_APPROACH_M_S = 1e-3
 _SAME_M = 0.0005
 _SLICE_S = 0.05
-_COARSEST_S = 0.002
-"""MuJoCo's default, for which most models of others are made."""
-_NOTHING = 1e-9
-_LET_GO_M, _ABOVE_M = 0.002, 0.001
+_LET_GO_M = 0.002
 
 
 @dataclass(frozen=True)
@@ -66,9 +63,9 @@ class HybridSimulator:
         check_same_block(scenario, self._planar.shape, model.shape)
         self.scenario = scenario
         self._adapted, self._meetings = model, Meetings(scenario, self._planar.shape)
-        self._apart, self._pairs, self._resting = _apart(scenario), _pairs(scenario), _resting(scenario)
+        self._contacts = PairContacts(scenario)
         self._pool = mujoco_rollout.Rollout(nthread=threads)
-        self._data = [mujoco.MjData(self._apart.base_model) for _ in range(max(1, threads))]
+        self._data = [mujoco.MjData(self._contacts.apart.base_model) for _ in range(max(1, threads))]
         self.collisions: tuple[SimulatedImpact, ...] = ()
 
     def __enter__(self) -> HybridSimulator:
@@ -86,7 +83,7 @@ class HybridSimulator:
         # A model is compiled once for each set of parameters: copies of a population share theirs.
         values = np.broadcast_to(np.atleast_2d(params), (windows, len(scenario.space)))
         unique, which = np.unique(values, axis=0, return_inverse=True)
-        made = [self._models(row) for row in unique]
+        made = [self._contacts.models(row) for row in unique]
         controls = delayed(actions, np.stack([weights_of(scenario, row) for row in unique])[which.ravel()])
         run = _Run(self, [made[index] for index in which.ravel()], controls)
         total = controls.shape[1] // scenario.substeps
@@ -97,46 +94,6 @@ class HybridSimulator:
             path[:, begin + 1 : end + 1] = run.slice(path[:, begin], begin, end)
         self.collisions = tuple(sorted(run.found, key=lambda each: (each.window, each.time_s)))
         return path
-
-    def _models(self, values: np.ndarray) -> _Models:
-        free = self._apart.model(values)
-        # All but no impedance, spring or damper. A negative margin will not do: between meshes MuJoCo 3.17 measures
-        # overlaps from the margin on, so that the contact acts all the same.
-        free.pair_solimp[self._pairs, :2], free.pair_solref[self._pairs] = 0.0, -_NOTHING
-        coarse = copy.copy(free)
-        # The block lies on its table: how springy that is, a slide hardly feels, and it would ask for the fine step.
-        coarse.pair_solref[self._resting, 1] = np.maximum(coarse.pair_solref[self._resting, 1], 1.0)
-        coarse.opt.timestep *= coarsening(coarse, self._pairs, self.scenario.substeps)
-        return _Models(coarse, free, self.scenario.model(values))
-
-
-def coarsening(model: mujoco.MjModel, pairs: np.ndarray, substeps: int) -> int:
-    """Find how many time steps may be taken as one where the contacts of `pairs` do not act; it divides `substeps`.
-
-    A contact of time constant t and damping ratio z oscillates at 1 / (t z): steps above half of t, or above t z, would
-    make it unstable or other than it was.
-    """
-    acting = np.flatnonzero(model.geom_contype | model.geom_conaffinity)
-    others = np.delete(np.arange(model.npair), pairs)
-    references = np.concatenate([model.geom_solref[acting], model.pair_solref[others], model.eq_solref])
-    if (references <= 0).any():  # stiffness and damping stated directly: nothing is known of their time
-        return 1
-    longest_s = min([_COARSEST_S, *(0.45 * references[:, 0] * np.minimum(1, 2 * references[:, 1]))])
-    able = [count for count in range(1, substeps + 1) if substeps % count == 0]
-    return max([1, *(count for count in able if count * model.opt.timestep <= longest_s)])
-
-
-@dataclass(frozen=True)
-class _Models:
-    """MuJoCo with one set of parameters: without the pair's contact at both time steps, and with it at the fine one."""
-
-    coarse: mujoco.MjModel
-    fine: mujoco.MjModel
-    touching: mujoco.MjModel
-
-    @property
-    def factor(self) -> int:
-        return round(self.coarse.opt.timestep / self.fine.opt.timestep)
 
 
 @dataclass(frozen=True)
@@ -156,7 +113,7 @@ class _Path:
 class _Run:
     """One rollout: windows go on slice by slice, each freely, or with MuJoCo's contact while the pair touches."""
 
-    def __init__(self, owner: HybridSimulator, models: list[_Models], controls: np.ndarray) -> None:
+    def __init__(self, owner: HybridSimulator, models: list[PairModels], controls: np.ndarray) -> None:
         self._owner, self._models, self._controls = owner, models, controls
         self._substeps = owner.scenario.substeps
         self._step_s = float(owner.scenario.base_model.opt.timestep)
@@ -249,132 +206,6 @@ class _Run:
             after, _ = self._owner._pool.rollout(models, self._owner._data, initial, controls)
             path = np.concatenate([path, after[:, :, 1 : 1 + states.shape[1]]], axis=1)
         return path, self._owner._meetings.gaps(path)
-
-
-class Meetings:
-    """Where the declared pair meets, found in states: cheaply from above, and confirmed in three dimensions."""
-
-    def __init__(self, scenario: Scenario, shape: Shape) -> None:
-        declared, model = declared_collision(scenario), scenario.base_model
-        self._model, self._data, self._outline = model, mujoco.MjData(model), shape.outline
-        self._reach_m = float(np.linalg.norm(shape.outline, axis=1).max()) + declared.nose_radius_m
-        self._nose_radius_m = declared.nose_radius_m
-        self._geoms = tuple(model.geom(name).id for name in (declared.striker, declared.struck))
-        self._striker, self._struck = (int(model.geom_bodyid[geom]) for geom in self._geoms)
-        self._of_mesh = model.geom_type[self._geoms[0]] == mujoco.mjtGeom.mjGEOM_MESH
-        self._free_at = int(model.jnt_qposadr[model.body_jntadr[self._struck]])
-        self._rails = self._straight()
-
-    def gaps(self, states: np.ndarray) -> np.ndarray:
-        """Distance [..] of nose and outline from above, in states [.., n]; where they are far apart, a lower bound."""
-        flat = states.reshape(-1, states.shape[-1])
-        position, quaternion = (
-            flat[:, self._free_at : self._free_at + 3],
-            flat[:, self._free_at + 3 : self._free_at + 7],
-        )
-        w, x, y, z = quaternion.T
-        # First column of the rotation: where the block's x axis points, seen from above.
-        yaw = np.arctan2(2 * (x * y + w * z), 1 - 2 * (y**2 + z**2))
-        centre = position[:, :2] + rotated(
-            np.broadcast_to(self._model.body_ipos[self._struck, :2], (len(flat), 2)), yaw
-        )
-        away = self._noses(flat) - centre
-        found = np.linalg.norm(away, axis=1) - self._reach_m
-        near = np.flatnonzero(found < 0)
-        if len(near):
-            found[near] = distances(rotated(away[near], -yaw[near]), self._outline) - self._nose_radius_m
-        return found.reshape(states.shape[:-1])
-
-    def first(
-        self, at: np.ndarray, gaps: np.ndarray, states: np.ndarray, begun: int, step_s: float
-    ) -> tuple[int, np.ndarray] | None:
-        """First physics step from row `begun` on at which the two overlap and come nearer, with the state then."""
-        apart = np.diff(at[begun:])
-        # Two that part still overlap for some steps: an overlap that shrinks is the end of an impact, not another one.
-        nearer = -np.diff(gaps[begun:]) > _APPROACH_M_S * apart * step_s
-        for row in begun + np.flatnonzero((gaps[begun + 1 :] < 0) & nearer):
-            # The gap shrinks evenly between two rows; the step just after it closes is the first that overlaps.
-            share = float(np.clip(gaps[row] / (gaps[row] - gaps[row + 1]), 0, 1))
-            steps = int(np.ceil(share * (at[row + 1] - at[row]) - 1e-9))
-            state = self._between(states[row], states[row + 1], steps / (at[row + 1] - at[row]))
-            if self._touches(states[row + 1]):
-                return int(at[row]) + steps, state
-        return None
-
-    def _between(self, before: np.ndarray, after: np.ndarray, share: float) -> np.ndarray:
-        nq = self._model.nq
-        state, change = before + share * (after - before), np.zeros(self._model.nv)
-        # Positions along the geodesic: quaternions do not add up.
-        mujoco.mj_differentiatePos(self._model, change, 1.0, before[:nq], after[:nq])
-        state[:nq] = before[:nq]
-        mujoco.mj_integratePos(self._model, state[:nq], change, share)
-        return state
-
-    def _touches(self, state: np.ndarray) -> bool:
-        """Whether the two are as near in three dimensions: a striker may pass above the block."""
-        self._data.qpos[:] = state[: self._model.nq]
-        mujoco.mj_kinematics(self._model, self._data)
-        return mujoco.mj_geomDistance(self._model, self._data, *self._geoms, 1.0, None) < _ABOVE_M
-
-    def _noses(self, states: np.ndarray) -> np.ndarray:
-        """Places [N, 2] of the nose's centre in states [N, n]."""
-        if self._rails is not None:
-            origin, columns = self._rails
-            return origin + states[:, : self._model.nq] @ columns
-        return np.array([self._nose(state) for state in states])
-
-    def _nose(self, qpos: np.ndarray) -> np.ndarray:
-        data = self._data
-        data.qpos[:] = qpos[: self._model.nq]
-        mujoco.mj_kinematics(self._model, data)
-        return (data.xpos[self._striker] if self._of_mesh else data.geom_xpos[self._geoms[0]])[:2].copy()
-
-    def _straight(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Place [2] of the nose at qpos zero, and its change [nq, 2] with qpos, where it moves on rails alone."""
-        model, body, columns = self._model, self._striker, np.zeros((self._model.nq, 2))
-        start = model.qpos0.copy()
-        origin = self._nose(start)
-        while body:
-            joints = range(model.body_jntadr[body], model.body_jntadr[body] + model.body_jntnum[body])
-            if any(model.jnt_type[joint] != mujoco.mjtJoint.mjJNT_SLIDE for joint in joints):
-                return None
-            for joint in joints:
-                moved = start.copy()
-                moved[model.jnt_qposadr[joint]] += 1.0
-                columns[model.jnt_qposadr[joint]] = self._nose(moved) - origin
-            body = int(model.body_parentid[body])
-        return origin - start @ columns, columns
-
-
-def _apart(scenario: Scenario) -> Scenario:
-    """The scenario with no other contact of the pair than a stated one, which can be switched off."""
-    declared, base = declared_collision(scenario), scenario.base_model
-    spec = scenario.spec()
-    bodies = [base.body(base.geom_bodyid[base.geom(name).id]).name for name in (declared.striker, declared.struck)]
-    # Excluded by bodies, since the geoms may also collide by their masks; stated pairs survive.
-    spec.add_exclude(bodyname1=bodies[0], bodyname2=bodies[1])
-    model = spec.compile()
-    for option in ("timestep", "cone", "integrator", "tolerance"):  # what `structured` may have chosen
-        setattr(model.opt, option, getattr(base.opt, option))
-    model.pair_dim[:], model.geom_condim[:] = base.pair_dim, base.geom_condim
-    return replace(scenario, base_model=model)
-
-
-def _pairs(scenario: Scenario) -> np.ndarray:
-    """Places of the contact pairs that the MJCF states for the two geoms."""
-    declared, model = declared_collision(scenario), scenario.base_model
-    wanted = sorted(model.geom(name).id for name in (declared.striker, declared.struck))
-    return np.flatnonzero(
-        (np.sort(np.column_stack([model.pair_geom1, model.pair_geom2]), axis=1) == wanted).all(axis=1)
-    )
-
-
-def _resting(scenario: Scenario) -> np.ndarray:
-    """Places of the struck geom's other pairs, with what it lies on; those with a time constant and damping ratio."""
-    model = scenario.base_model
-    struck = model.geom(declared_collision(scenario).struck).id
-    touches = (model.pair_geom1 == struck) | (model.pair_geom2 == struck)
-    return np.setdiff1d(np.flatnonzero(touches & (model.pair_solref > 0).all(axis=1)), _pairs(scenario))
 
 
 def check_same_block(scenario: Scenario, declared: Shape, known: Shape) -> None:

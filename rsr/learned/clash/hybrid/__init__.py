@@ -1,0 +1,1 @@
+"""The hybrid simulator of round noses on prisms: MuJoCo, with the impacts of an adapted model."""
