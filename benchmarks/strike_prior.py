@@ -74,10 +74,10 @@ def measure(quick: bool, steps: int, pairs: int) -> dict[str, Figure]:
     return figures
 
 
-def distilled(shape: Shape, pairs: int) -> Surrogate:
+def distilled(shape: Shape, pairs: int, steps: int) -> Surrogate:
     with tempfile.TemporaryDirectory() as folder:
         known = load_pairs(generate_pairs(shape, Path(folder) / "strikes", pairs))
-    return distil(shape, known).surrogate
+    return distil(shape, known, steps).surrogate
 
 
 def leftovers(shape: Shape, surrogate: Surrogate, seed: int) -> Iterator[tuple[ObservedStrikes, np.ndarray]]:
