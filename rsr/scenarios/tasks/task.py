@@ -149,7 +149,8 @@ class DisplacementAction:
 
     Args:
         scale: largest change in one control step, one a command.
-        lower, upper: of the command.
+        lower: limits of the command.
+        upper: limits of the command.
         measured: the channel that measures what is commanded, column by column; with it `lead` bounds how far a
             command runs ahead of it, so that a joint that is held does not wind up.
     """
