@@ -52,8 +52,8 @@ from rsr.calibration.storage import (
     load_replays as load_replays,
     save_calibration as save_calibration,
 )
+from rsr.calibration.uncertainty.correlated import CORRELATED as CORRELATED
 from rsr.calibration.uncertainty.identifiability import (
-    CORRELATED as CORRELATED,
     IDENTIFIED_SHRINKAGE as IDENTIFIED_SHRINKAGE,
     STD_INFLATION as STD_INFLATION,
 )

@@ -37,7 +37,7 @@ from rsr.calibration.problem import (
     words,
 )
 from rsr.calibration.search import Search, StructureSelection, linearise, reweighted, select_structure, with_biases
-from rsr.calibration.uncertainty import Posterior, earlier_sessions, identifiability
+from rsr.calibration.uncertainty import Posterior, correlation_warnings, earlier_sessions, identifiability
 from rsr.common import Advance, CalibrationError, derive_seed, generator, ignore, part_of
 from rsr.scenarios import Scenario, structured
 from rsr.sessions import Episode, Session
@@ -295,7 +295,7 @@ def _calibration(scenario: Scenario, method: str, held_out: HeldOut, outcome: _O
         outcome.judged,
         *outcome.warnings,
         *identifiability.at_bound_warnings(estimates),
-        *identifiability.correlation_warnings(scenario, outcome.posterior.covariance, estimates),
+        *correlation_warnings(scenario, outcome.posterior, estimates),
         *doubt_warnings(doubts),
     )
     return Calibration(

@@ -10,6 +10,7 @@ from rsr.calibration import start_prior
 from rsr.calibration.checks.survival import _carried_by_one, _surprising, doubt_warnings
 from rsr.calibration.checks.unknown import at_prior_where_unknown
 from rsr.calibration.search.refinement import Linearisation
+from rsr.calibration.uncertainty.correlated import correlation_warnings
 from rsr.calibration.uncertainty.earlier_sessions import doubted
 from rsr.calibration.uncertainty.identifiability import (
     IDENTIFIED_SHRINKAGE,
@@ -17,7 +18,6 @@ from rsr.calibration.uncertainty.identifiability import (
     STD_INFLATION,
     Posterior,
     at_bound_warnings,
-    correlation_warnings,
     estimates,
     posterior,
     prior_only,
@@ -161,11 +161,23 @@ def test_warnings_name_the_remedy():
         "contact_softness ended at its bound (0.02 s): the truth may lie beyond. Widen the bound in the scenario if "
         "that is physical, or look for an effect that the model lacks."
     ]
-    assert correlation_warnings(push_cube(), covariance, judged) == [
+    assert correlation_warnings(push_cube(), found, judged) == [
         "joint_damping and actuator_gain are correlated (0.99, along +joint_damping +actuator_gain): these "
-        "recordings determine a combination, not each. Record steps of the unloaded arm: frequency gives stiffness, "
-        "decay gives damping."
+        "recordings determine a combination, not each: joint_damping / actuator_gain = 1 within 11 %. Record steps of "
+        "the unloaded arm: frequency gives stiffness, decay gives damping."
     ]
+
+
+def test_the_combination_that_is_known_has_an_interval():
+    """A motor's constant over its resistance is known to 1 %, each alone to 30 %."""
+    space, names = push_cube().space, push_cube().space.names
+    covariance = 0.01**2 * np.eye(7)
+    covariance[np.ix_([3, 4], [3, 4])] += 0.3**2
+    values = space.nominal * np.where(np.array(names) == "actuator_gain", 2.0, 1.0)
+    found = Posterior(covariance, 0.5 * space.prior_std, 1000)
+    (warning,) = correlation_warnings(push_cube(), found, estimates(space, values, found))
+    # The difference of two independent errors of 1 %: 1.96 times sqrt(2) %.
+    assert "joint_damping / actuator_gain = 0.5 within 2.8 %" in warning
 
 
 def test_three_correlated_parameters_are_one_warning():
@@ -174,7 +186,7 @@ def test_three_correlated_parameters_are_one_warning():
     for first, second in ((0, 2), (2, 5), (0, 5)):
         covariance[first, second] = covariance[second, first] = 0.95
     found = Posterior(covariance * 0.25, 0.5 * space.prior_std, 20)
-    (warning,) = correlation_warnings(push_cube(), found.covariance, estimates(space, space.nominal, found))
+    (warning,) = correlation_warnings(push_cube(), found, estimates(space, space.nominal, found))
     assert warning.startswith("table_friction, cube_mass and control_delay are correlated (0.95")
     assert warning.endswith("Record a free slide, which depends on friction but not on mass, or weigh the body.")
 
@@ -194,8 +206,8 @@ def test_seventeen_correlated_parameters_are_named_by_three_in_two_lines():
     scenario = replace(push_cube(), space=space, bindings=(), delay_parameter=None)
     weights = np.linspace(0.85, 1.0, 17)
     covariance = 0.25 * (0.05 * np.eye(17) + np.outer(weights, weights))
-    judged = estimates(space, space.nominal, Posterior(covariance, 0.5 * space.prior_std, 20))
-    (warning,) = correlation_warnings(scenario, covariance, judged)
+    found = Posterior(covariance, 0.5 * space.prior_std, 20)
+    (warning,) = correlation_warnings(scenario, found, estimates(space, space.nominal, found))
     assert warning.count("quite_a_long") == 6, "three names, and their signs"
     assert ", with 14 more)" in warning
     assert warning.endswith("Measure one of them, or record motions in which they act separately.")

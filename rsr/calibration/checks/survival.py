@@ -9,18 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from scipy.special import stdtrit
 
 from rsr.calibration.checks.observability import NOT_OBSERVED, std_share
 from rsr.calibration.problem import Loss
 from rsr.calibration.search.refinement import Linearisation
 from rsr.calibration.uncertainty import (
-    CONFIDENCE,
     IDENTIFIED_SHRINKAGE,
     IDENTIFIED_STD,
     UNSTABLE,
     Posterior,
     by_episode,
+    half_widths,
 )
 from rsr.sessions import Episode
 
@@ -86,7 +85,7 @@ def _carried_by_one(loss: Loss, point: np.ndarray, slope: Linearisation, posteri
     inverses = np.linalg.inv(whole - shares)
     # Without episode e the gradient at the estimate is -g_e, so a Gauss-Newton step moves it by (H - H_e)^-1 g_e.
     moved = np.abs(np.einsum("epq,eq->ep", inverses, gradients))
-    width = float(stdtrit(posterior.degrees, 0.5 + CONFIDENCE / 2)) * np.sqrt(np.diag(posterior.covariance)) / units
+    width = half_widths(posterior.degrees, np.sqrt(np.diag(posterior.covariance))) / units
     wider = np.sqrt(np.diagonal(inverses, axis1=1, axis2=2) / np.diag(np.linalg.inv(whole)))
     limit = np.minimum(IDENTIFIED_SHRINKAGE * loss.scenario.space.prior_std, IDENTIFIED_STD)
     found = {}

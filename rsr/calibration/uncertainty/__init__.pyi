@@ -1,4 +1,8 @@
 from rsr.calibration.uncertainty.bootstrap import UNSTABLE as UNSTABLE
+from rsr.calibration.uncertainty.correlated import (
+    CORRELATED as CORRELATED,
+    correlation_warnings as correlation_warnings,
+)
 from rsr.calibration.uncertainty.identifiability import (
     CONFIDENCE as CONFIDENCE,
     IDENTIFIED_SHRINKAGE as IDENTIFIED_SHRINKAGE,
@@ -9,6 +13,7 @@ from rsr.calibration.uncertainty.identifiability import (
     Posterior as Posterior,
     by_episode as by_episode,
     estimates as estimates,
+    half_widths as half_widths,
     posterior as posterior,
     prior_only as prior_only,
     widened as widened,

@@ -1,4 +1,4 @@
-"""Identifiability: a covariance that holds for a misspecified model too, verdicts, and correlated parameters."""
+"""Identifiability: a covariance that holds for a misspecified model too, intervals and verdicts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rsr.calibration import Estimate, Verdict
 from rsr.calibration.problem import Loss
 from rsr.calibration.search.refinement import Linearisation
 from rsr.calibration.uncertainty.information_matrices import information
-from rsr.scenarios import Parameter, ParameterSpace, Scenario
+from rsr.scenarios import Parameter, ParameterSpace
 
 CONFIDENCE = 0.95
 PRIOR_INFLATION = 2.0
@@ -126,9 +126,7 @@ def prior_only(space: ParameterSpace, prior_std: np.ndarray) -> Posterior:
 
 def estimates(space: ParameterSpace, values: np.ndarray, found: Posterior) -> dict[str, Estimate]:
     """Make estimates of values [P], intervals cut off at the bounds."""
-    # Few episodes estimate the covariance, so Student's t with their degrees of freedom instead of the normal.
-    width = stdtrit(found.degrees, 0.5 + CONFIDENCE / 2) * np.sqrt(np.diag(found.covariance))
-    centre = space.to_coordinates(values)
+    width, centre = half_widths(found.degrees, np.sqrt(np.diag(found.covariance))), space.to_coordinates(values)
     lower, upper = (np.clip(space.to_values(centre + side), space.lower, space.upper) for side in (-width, width))
     return {
         parameter.name: Estimate(
@@ -140,6 +138,12 @@ def estimates(space: ParameterSpace, values: np.ndarray, found: Posterior) -> di
         )
         for i, parameter in enumerate(space)
     }
+
+
+def half_widths(degrees: int, std: np.ndarray) -> np.ndarray:
+    """Half of the 95 % intervals of estimates with standard deviations `std`."""
+    # Few episodes estimate the covariance, so Student's t with their degrees of freedom instead of the normal.
+    return stdtrit(degrees, 0.5 + CONFIDENCE / 2) * std
 
 
 def verdict(parameter: Parameter, value: float, data_std: float) -> Verdict:
@@ -170,116 +174,3 @@ def widened(found: Posterior, spread: np.ndarray) -> Posterior:
     """Widen a posterior to standard deviations of at least `spread` [P], in unconstrained coordinates."""
     factor = np.maximum(1.0, spread / np.sqrt(np.diag(found.covariance)))
     return replace(found.scaled(factor), data_std=np.maximum(found.data_std, spread))
-
-
-# Correlated parameters: which combination the recordings do not determine, and what to record instead.
-
-CORRELATED = 0.9
-"""Parameters whose errors correlate by more than this are reported."""
-_COMPONENT_SHARE = 0.2
-"""Components of a direction smaller than this share of its largest are not reported, ..."""
-_NAMED = 3
-"""... and so many at most: nobody reads seventeen names."""
-_REMEDIES: tuple[tuple[frozenset[str], frozenset[str], str], ...] = tuple(
-    (frozenset(first.split()), frozenset(second.split()), text)
-    for first, second, text in (
-        ("friction", "mass", "Record a free slide, which depends on friction but not on mass, or weigh the body."),
-        ("mass", "inertia com_distance com_x com_y com_z", "Weigh the body, and find its balance on an edge."),
-        ("inertia", "com_distance com_x com_y com_z", "Let the body swing about two different axes."),
-        (
-            "inertia mass com_distance",
-            "armature",
-            "Record the drive without its load, or take armature from a data sheet.",
-        ),
-        (
-            "position_gain",
-            "damping",
-            "Record steps of the unloaded arm: frequency gives stiffness, decay gives damping.",
-        ),
-        ("position_gain", "armature", "Hang a known weight on the arm: its sag gives the stiffness."),
-        (
-            "position_gain damping",
-            "delay",
-            "Record fast reversals, and how long after each command the joint first moves.",
-        ),
-        ("damping", "friction_loss", "Record slow and fast motions: dry friction does not grow with speed."),
-        (
-            "contact_time",
-            "damping_ratio impedance_start impedance_end impedance_width",
-            "Record drops from several heights.",
-        ),
-        ("gravity_strength", "mass com_distance inertia", "Take gravity from a free fall, and fix it."),
-        (
-            "sensor_delay",
-            "delay",
-            "Give one of the clocks a time stamp of its own, or record a knock that both sensors see.",
-        ),
-    )
-)
-"""Fields of one parameter, fields of another, a recording that separates them."""
-_OTHER_REMEDY = "Measure one of them, or record motions in which they act separately."
-
-
-def correlation_warnings(scenario: Scenario, covariance: np.ndarray, judged: Mapping[str, Estimate]) -> list[str]:
-    """Warn of each group of parameters of which the recordings determine a combination only.
-
-    Args:
-        covariance: [P, P], unconstrained coordinates.
-    """
-    std = np.sqrt(np.diag(covariance))
-    correlation = covariance / np.outer(std, std)
-    # A high correlation between two well identified parameters is harmless, so one of a pair must be uncertain.
-    uncertain = np.array([judged[name].verdict in ("weak", "not identifiable") for name in scenario.space.names])
-    linked = (np.abs(correlation) > CORRELATED) & (uncertain[:, None] | uncertain)
-    return [_correlation_warning(scenario, correlation, group) for group in _groups(linked)]
-
-
-def _groups(linked: np.ndarray) -> list[list[int]]:
-    """Find the connected components of more than one index."""
-    groups: list[list[int]] = []
-    left = set(range(len(linked)))
-    while left:
-        group, new = set(), {min(left)}
-        while new:
-            group |= new
-            new = {int(other) for index in new for other in np.flatnonzero(linked[index])} - group
-        left -= group
-        if len(group) > 1:
-            groups.append(sorted(group))
-    return groups
-
-
-def _correlation_warning(scenario: Scenario, correlation: np.ndarray, group: list[int]) -> str:
-    """Name the two or three parameters that matter most in a group, and what would separate them."""
-    inner = correlation[np.ix_(group, group)]
-    # The last eigenvector, of the largest eigenvalue, is the direction that the recordings determine least; its sign is
-    # arbitrary, so the largest component becomes +.
-    direction = np.linalg.eigh(inner)[1][:, -1]
-    direction = direction * np.sign(direction[np.abs(direction).argmax()])
-    leading = np.argsort(-np.abs(direction), kind="stable")[:_NAMED]
-    named = sorted(each for each in leading if abs(direction[each]) > _COMPONENT_SHARE * np.abs(direction).max())
-    named = named if len(named) > 1 else sorted(leading[:2])
-    names = [scenario.space.names[group[each]] for each in named]
-    signs = " ".join(f"{'+' if direction[each] > 0 else '-'}{name}" for each, name in zip(named, names, strict=True))
-    strongest = float(np.abs(inner - np.eye(len(group)))[named].max())
-    more = f", with {len(group) - len(named)} more" if len(group) > len(named) else ""
-    return (
-        f"{', '.join(names[:-1])} and {names[-1]} are correlated ({strongest:.2f}, along {signs}{more}): these "
-        f"recordings determine a combination, not each. {_remedy(scenario, [group[each] for each in named])}"
-    )
-
-
-def _remedy(scenario: Scenario, group: list[int]) -> str:
-    fields = [_fields(scenario, index) for index in group]
-    for first, second, text in _REMEDIES:
-        if any(a & first and b & second for i, a in enumerate(fields) for j, b in enumerate(fields) if i != j):
-            return text
-    return _OTHER_REMEDY
-
-
-def _fields(scenario: Scenario, index: int) -> set[str]:
-    """List what a parameter acts on: names of fields, `delay`, `sensor_delay`, `sensor_gain`, `sensor_bias`."""
-    fields = {binding.field for binding in scenario.bindings if binding.parameter == index}
-    fields |= {"delay"} if index == scenario.delay_parameter else set()
-    fields |= {"sensor_delay"} if index in dict(scenario.sensor_delays).values() else set()
-    return fields | {f"sensor_{scale.kind}" for scale in scenario.sensor_scales if scale.parameter == index}
