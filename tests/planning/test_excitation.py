@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import rsr
 from rsr.calibration import start_prior
 from rsr.calibration.problem.loss import Loss
 from rsr.calibration.problem.windows import cut
@@ -106,3 +107,26 @@ def test_linearisation_of_forty_parameters_recovers_the_slopes(scenario):
     assert found.sensitivities.shape == exact.shape
     error = np.linalg.norm(found.sensitivities - exact) / np.linalg.norm(exact)
     assert error < 0.05
+
+
+def test_a_strong_parameter_does_not_hide_a_weak_one(tmp_path):
+    """A spring's stiffness moves the position by a hundred noises, and bends it; its damping by about three."""
+    (tmp_path / "spring.xml").write_text(
+        '<mujoco><option timestep="0.002" gravity="0 0 0"/><worldbody><body>'
+        '<joint name="spring" type="slide" stiffness="60" damping="0.15"/><geom size=".05" mass="1"/>'
+        "</body></worldbody></mujoco>"
+    )
+    scenario = rsr.Scenario.from_mjcf(
+        tmp_path / "spring.xml",
+        dt=0.01,
+        measured={"q": rsr.joints("spring", noise=0.001)},
+        tune={"stiffness": rsr.scale("joint.stiffness"), "damping": rsr.scale("joint.damping")},
+    )
+    rng = np.random.default_rng(0)
+    start = np.stack([rng.uniform(-0.3, 0.3, 6), rng.uniform(-2.0, 2.0, 6)], axis=1)
+    with MujocoSimulator(scenario) as simulator:
+        states = simulator.rollout(start, np.zeros((6, 200, 0)), scenario.space.nominal)
+    runs = [{"q": each[:, :1] + rng.normal(0.0, 0.001, (201, 1))} for each in states]
+    stiffness, damping = find_excitation(scenario, rsr.session_from_arrays(scenario, runs, name="springs"))
+    assert stiffness.observability == "high"
+    assert damping.observability == "low"
