@@ -85,8 +85,8 @@ def _bring_up_to_date(campaign: Campaign, pipeline: Pipeline, iterations: int, t
         _show_result(campaign, tuning_table(campaign.workspace.rows()))
         return
     rows, simulated = read_rows(campaign.workspace), is_simulated(campaign.workspace)
-    table = [chain_table(rows, simulated)] if rows else []
-    _show_result(campaign, *table, verdict_sentence(rows, simulated))
+    chain = [chain_table(rows, simulated)] if rows else []
+    _show_result(campaign, *chain, verdict_sentence(rows, simulated))
 
 
 def _run_unless_finished(campaign: Campaign, pipeline: Pipeline, iterations: int, table: str) -> None:
