@@ -108,7 +108,8 @@ def local_dask(workers: int) -> str:
     """Address of a Dask cluster on this machine, which ends with this process."""
     from distributed import LocalCluster
 
-    cluster = LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None)
+    # Its HTTP server takes any free port of this machine alone: a second cluster would find the usual one taken.
+    cluster = LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0")
     atexit.register(_close, cluster)
     return cluster.scheduler_address
 

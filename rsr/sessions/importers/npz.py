@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tokenize
 import zipfile
 import zlib
 from pathlib import Path
@@ -66,7 +67,10 @@ def array_header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:
     """Shape and dtype that a NumPy array claims at its beginning."""
     version = np.lib.format.read_magic(stream)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, _, dtype = read(stream, max_header_size=_HEADER_MOST)
+    try:
+        shape, _, dtype = read(stream, max_header_size=_HEADER_MOST)
+    except tokenize.TokenError as error:  # of a header without its closing bracket; of others NumPy makes ValueError
+        raise ValueError(f"Cannot parse header: {error}") from error
     return shape, dtype
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import bz2
 import struct
 from collections.abc import Iterator
-from io import BytesIO
+from io import SEEK_END, BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
@@ -21,7 +21,7 @@ _MAGIC = b"#ROSBAG V2.0\n"
 _MESSAGE, _BAG, _CHUNK, _CONNECTION = 2, 3, 5, 7
 _LONGEST_HEADER = 1 << 20
 _LARGEST_CHUNK = 256 << 20
-_MOST_TOPICS = 10_000
+_MOST_TOPICS, _SMALL = 10_000, 1 << 20
 _SIZE = struct.Struct("<I")
 Record = tuple[dict[str, bytes], bytes]
 """Fields of a record's header, and its data."""
@@ -170,10 +170,18 @@ def _length(raw: bytes, most: int) -> int:
 
 
 def _exactly(stream: BinaryIO, size: int) -> bytes:
-    data = stream.read(size)
+    """Read so many bytes; a length that is damaged is not allocated before it is seen that the file is shorter."""
+    data = stream.read(size) if size <= _SMALL or size <= _left(stream) else b""
     if len(data) != size:
         raise ValueError("the file ends within a record")
     return data
+
+
+def _left(stream: BinaryIO) -> int:
+    at = stream.tell()
+    end = stream.seek(0, SEEK_END)
+    stream.seek(at)
+    return end - at
 
 
 def _words(error: BaseException) -> str:
