@@ -15,9 +15,11 @@ import numpy as np
 
 from rsr.calibration.problem import Loss, tangent_widths
 from rsr.calibration.search.refinement import Linearisation
+from rsr.scenarios import Scenario
 
-ABSORBED = 2.0
-"""Variance of the model's error over that of what a fit leaves of it: as much is absorbed as is left."""
+ABSORBED = 4.0
+"""Variance of the model's error over that of what a fit leaves of it: measured on stand-ins whose physics no parameter
+expresses, of which three times as much is absorbed as is left."""
 
 
 def shared_error(loss: Loss, point: np.ndarray, slope: Linearisation) -> np.ndarray:
@@ -29,7 +31,7 @@ def shared_error(loss: Loss, point: np.ndarray, slope: Linearisation) -> np.ndar
     """
     misfits, weights = loss.misfits(point[None])[0], np.ones(slope.sensitivities.shape[1])
     episodes = len(np.unique(loss.windows.episode))
-    for rows, variance in zip(_channels(loss), _unexplained(loss, misfits), strict=True):
+    for rows, variance in zip(_channels(loss), _joined(loss.scenario, _unexplained(loss, misfits)), strict=True):
         # If all episodes err alike, the gradient's variance is E^2 that of one, while information is E times one's.
         weights[rows] = 1.0 / np.sqrt(max(1.0, episodes * ABSORBED * variance))
     plain = Linearisation(point, misfits, slope.sensitivities)
@@ -44,6 +46,18 @@ def _channels(loss: Loss) -> Iterator[slice]:
     for width in tangent_widths(loss.scenario):
         yield slice(first, first + loss.windows.steps * width)
         first += loss.windows.steps * width
+
+
+def _joined(scenario: Scenario, variances: Iterator[float]) -> list[float]:
+    """Give channels of joined bodies the largest variance among them: a wrong force moves all that hang together.
+
+    Parameters may absorb it wholly in the one channel, and leave it in the other.
+    """
+    trees = [
+        (scenario.base_model.dof_treeid[each.dofs[0]] if each.dofs else each.channel.name) for each in scenario.observed
+    ]
+    found = list(variances)
+    return [max(variance for variance, other in zip(found, trees, strict=True) if other == tree) for tree in trees]
 
 
 def _unexplained(loss: Loss, misfits: np.ndarray) -> Iterator[float]:
