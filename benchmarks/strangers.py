@@ -23,7 +23,9 @@ interval of a bootstrap over these tosses, both methods resampled alike. Below 1
 
 cube, pendulum: those of `real_recordings.py`.
 
-    cube_N_position_percent, cube_N_rotation_deg    `toss_N_...` there, start `free_flight`: percent of the cube's side
+    cube_N_position_percent, cube_N_rotation_deg    `toss_N_...` there, start `free_flight`: percent of the cube's side;
+                                                    three draws of 30 tosses, ten of 3; `_se` is the standard error
+    cube_N_draws_worse_than_nominal                 draws that predict worse than the scenario's own values
     pendulum_worst_rad                              the worst of its `pendulum_RUNS_joint_rmse_rad`
 
 arm: a WidowX 250s of MuJoCo Menagerie with 29 hidden numbers (gains, damping, armature and friction of six joints,
@@ -71,7 +73,7 @@ from _common import Figure, kept, run
 from _stand_in_sessions import FIRST_SEED, FITS, misspecified_figures, sessions_figures
 from baselines.plain_cmaes import fit_plain
 from calibration import methods
-from real_recordings import SEEDS, SPLITS, pendulum_figures, shared, toss_figures
+from real_recordings import DRAWS as CUBE_DRAWS, SPLITS, pendulum_figures, shared, toss_figures
 from rich.console import Console
 
 from rsr.calibration import Effort, calibrator, split, start_prior
@@ -103,7 +105,7 @@ def measure(quick: bool, parts: str, draws: int, keep: Path | None) -> dict[str,
         keep = keep / "quick"
     makers: dict[str, tuple[str, Callable[[], Mapping[str, Figure]]]] = {
         "elbow": (TOSSES, partial(elbow_figures, quick, 1 if quick else draws, keep)),
-        "cube": ("contactnets_cube_tosses.parquet", partial(cube_figures, quick)),
+        "cube": ("contactnets_cube_tosses.parquet", partial(cube_figures, quick, keep)),
         "pendulum": ("double_pendulum.parquet", partial(pendulum_worst, quick)),
         "arm": (ROBOT, partial(arm_figures, quick)),
         "sessions": ("", partial(sessions_figures, quick, draws, keep)),
@@ -118,16 +120,18 @@ def measure(quick: bool, parts: str, draws: int, keep: Path | None) -> dict[str,
         if file and not shared(file).exists():
             Console(stderr=True).print(f"{name} left out: no {shared(file)}; RSR_SHARED_DATA names another folder")
         else:  # parts of many fits keep these, and their figures follow quickly for however many draws are asked for
-            figures |= kept(keep if name in ("cube", "pendulum", "arm") else None, name, make)
+            figures |= kept(keep if name in ("pendulum", "arm") else None, name, make)
     return figures
 
 
-def cube_figures(quick: bool) -> dict[str, Figure]:
-    found = toss_figures(SEEDS[:1] if quick else SEEDS)
+def cube_figures(quick: bool, keep: Path | None) -> dict[str, Figure]:
+    draws = dict.fromkeys(COUNTS, 1) if quick else CUBE_DRAWS
+    found = toss_figures(draws, keep)
     short = {"position_percent": "position_error_percent", "rotation_deg": "rotation_error_deg"}
-    return {
-        f"cube_{count}_{ours}": found[f"toss_{count}_{theirs}"] for count in COUNTS for ours, theirs in short.items()
-    }
+    short |= {f"{ours}_se": f"{theirs}_se" for ours, theirs in short.items()}
+    short["draws_worse_than_nominal"] = "draws_worse_than_nominal"
+    names = {f"cube_{count}_{ours}": f"toss_{count}_{theirs}" for count in COUNTS for ours, theirs in short.items()}
+    return {ours: found[theirs] for ours, theirs in names.items() if theirs in found}
 
 
 def pendulum_worst(quick: bool) -> dict[str, Figure]:
