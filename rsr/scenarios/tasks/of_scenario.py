@@ -1,13 +1,12 @@
 """The task of a scenario: `TASK` in the file task.py beside its YAML file, or the section `task` in it.
 
-`TASK` is a `Task`, or a function that makes one for the scenario: so ranges and widths come from the model, and the same
-file serves another robot.
+`TASK` is a `Task`, or a function that makes one for the scenario: so ranges and widths come from the model, and the
+same file serves another robot.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 from rsr.common import ConfigError, ScenarioError
 from rsr.scenarios.finding import TASK_FILE
