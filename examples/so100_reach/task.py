@@ -50,7 +50,7 @@ def reach(scenario: rsr.Scenario) -> rsr.Task:
         reset=reset,
         reward=reward,
         figures=(
-            *(rsr.ProgressFigure(a, lambda c, i=i: -to_go(c)[..., i], "m", "tool_position") for i, a in enumerate("xyz")),
+            *(rsr.ProgressFigure("xyz"[i], lambda c, i=i: -to_go(c)[..., i], "m", "tool_position") for i in range(3)),
             rsr.ProgressFigure("distance", distance, "m", "tool_position", NEAR_M, axis=False),
         ),
         training={"ppo": {"train_steps": 600_000, "further_steps": 500_000}},
