@@ -86,7 +86,7 @@ class Workspace:
     def model_files(self) -> list[Path]:
         """Files and folders of the campaign's scenario that its model is made of: neither its Python nor a task's YAML.
 
-        A function that makes the model may read anything, so then it is the whole folder.
+        A function that makes the model, or a law of an effect, may read anything, so then it is the whole folder.
         """
         folder = self.scenario_dir
         if not folder.is_dir() or _PYTHON_MODEL.search(_text(folder / "scenario.yaml")):
@@ -250,7 +250,7 @@ class Workspace:
 _PLAIN_NAME = re.compile(r"[\w.-]+")
 _TASK = re.compile(r"^task:", re.MULTILINE)
 _TASK_BESIDE = re.compile(r"^task:[ \t]*[\"']?([\w.-]+\.ya?ml)\b", re.MULTILINE)
-_PYTHON_MODEL = re.compile(r"^mjcf:\s*[\"']?[^\s\"':]+\.py:", re.MULTILINE)
+_PYTHON_MODEL = re.compile(r"^[^#\n]*\b(?:mjcf|law)[\"']?:\s*[\"']?[^\s\"':]+\.py:", re.MULTILINE)
 
 
 def _text(path: Path) -> str:

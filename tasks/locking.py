@@ -8,6 +8,7 @@ import os
 import socket
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -21,6 +22,8 @@ from rsr_tasks.watcher import LOOP_VARIABLE
 
 _held: dict[Path, int] = {}
 """Workspaces that this process holds, and by which thread: the system's lock does not distinguish threads."""
+_CHANGING_HANDS_S = 5.0
+"""For which a lock may be held without a record; usually some microseconds."""
 
 
 @dataclass(frozen=True)
@@ -105,12 +108,17 @@ def _open(path: Path) -> int:
 
 
 def _acquire(file: int, root: Path) -> None:
-    try:
-        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        holder = _read(file)
-        who = f"process {holder.pid} on {holder.host}, since {holder.since}" if holder else "another process"
-        raise _busy(root, who) from error
+    """Take the lock, or say who has it; a holder without a record is letting go or taking hold, and is waited for."""
+    until_s = time.monotonic() + _CHANGING_HANDS_S
+    while True:
+        try:
+            return fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            holder = _read(file)
+            if holder is not None or time.monotonic() > until_s:
+                who = f"process {holder.pid} on {holder.host}, since {holder.since}" if holder else "another process"
+                raise _busy(root, who) from error
+        time.sleep(0.01)
 
 
 def _busy(root: Path, who: str) -> WorkspaceError:

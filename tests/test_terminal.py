@@ -23,6 +23,16 @@ def test_a_table_too_wide_for_the_terminal_keeps_every_letter(columns):
     assert first == f"{path}here"
 
 
+@pytest.mark.parametrize("columns", [60, 80])
+def test_no_word_is_folded_where_there_is_room_for_each_column_s_longest(columns):
+    words = "by MuJoCo's name: actuator_dampingpoly, actuator_armature, geom_surfacevel"
+    table = titled_table("found", ("what", "one", "two"), [(words, "exact derivatives", "by differences")])
+    show_whole(console := Console(width=columns, file=io.StringIO()), table)
+    said = console.file.getvalue().split()
+    assert set(words.split()) | {"derivatives", "differences"} <= set(said)
+    assert max(map(len, console.file.getvalue().splitlines())) <= columns
+
+
 def test_a_bar_in_80_columns_shortens_words_and_no_time(monkeypatch):
     monkeypatch.setattr(progress, "terminal", screen := io.StringIO())
     screen.isatty = lambda: True

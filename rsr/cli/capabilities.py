@@ -21,10 +21,10 @@ def capabilities(scenario: Annotated[str | None, arg(metavar="S", help_behavior_
         for method in rsr.scenarios.SIMULATOR_OF:
             say(f"{method}: {_words(scenario, method)}")
         return 0
-    first, *others = rsr.scenarios.headings()
-    table = Table(first, *others)
-    for row in rsr.scenarios.cells():
-        table.add_row(*row)
+    _, *headings = rsr.scenarios.headings()
+    table = Table(*headings)
+    for kind, feature, *can in rsr.scenarios.cells():
+        table.add_row(f"{kind}: {feature}", *can)  # a column of its own would leave the long names too little room
     show(table)
     say("by differences: with --sensitivity auto or differences; without it such a scenario is refused.")
     return 0

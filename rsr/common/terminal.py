@@ -51,7 +51,7 @@ def titled_table(
 
 
 def show_whole(console: Console, *what: RenderableType) -> None:
-    """Print tables and texts whole: words that are too long are folded, and tables of many numbers are wider."""
+    """Print tables and texts whole: no word is folded that has room, and tables of many numbers are wider."""
     for each in what:
         if isinstance(each, Table):
             _keep_whole(console, each)
@@ -60,11 +60,18 @@ def show_whole(console: Console, *what: RenderableType) -> None:
 
 def _keep_whole(console: Console, table: Table) -> None:
     wide = console.options.update(max_width=10_000)
+    sizes = []
     for column in table.columns:
         column.overflow = "fold"  # of a path, say, into which an ellipsis would bite
+        cells = [Measurement.get(console, wide, cell) for cell in (column.header, *column.cells)]
+        sizes.append((max(cell.minimum for cell in cells), max(cell.maximum for cell in cells)))
         if column.justify == "right":
-            cells = [column.header, *column.cells]
-            column.min_width = max(Measurement.get(console, wide, cell).minimum for cell in cells)
+            column.min_width = sizes[-1][0]
+    least, most = (sum(each) for each in zip(*sizes, strict=True))
+    room = console.width - 3 * len(sizes) - 1  # bars, and a space on each side of a cell
+    if least <= room < most:  # rich alone narrows the widest first, whatever its longest word
+        for column, (word, line) in zip(table.columns, sizes, strict=True):
+            column.width = word + (room - least) * (line - word) // (most - least)
 
 
 def _spelt(error: UnicodeError) -> tuple[str, int]:

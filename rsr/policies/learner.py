@@ -64,6 +64,10 @@ class Algorithm(Protocol):
         """Make what an earlier training left ready for another world and another reward."""
         ...
 
+    def explore_anew(self) -> None:
+        """Explore as much as what must still be learnt asks for."""
+        ...
+
     def actor(self) -> ActorNetworks: ...
 
 

@@ -23,8 +23,8 @@ class PPOSettings:
     Args:
         train_steps: environment steps at most, over all copies.
         rollout_steps: control steps of each copy from one update to the next.
-        exploration_std: standard deviation of the actions to begin with; a policy trained on starts with at least
-            `continued_std`.
+        exploration_std: standard deviation of the actions to begin with; a policy that is trained on starts
+            with at least `continued_std` where it fails.
         checkpoint_rollouts: rollouts from one checkpoint to the next; some seconds of work that a kill can cost.
         checks: of success in so many steps, by which a training ends earlier; 0: never. See `EarlyStopping`.
     """
@@ -81,7 +81,10 @@ class PPOAlgorithm:
         """PPO learns from the rollout at hand alone."""
 
     def prepare_to_go_on(self) -> None:
-        """Explore again: what was learnt last had nearly stopped to."""
+        """PPO is ready."""
+
+    def explore_anew(self) -> None:
+        """What was learnt last had nearly stopped to explore."""
         with torch.no_grad():
             self.model.policy.log_std.clamp_(min=float(np.log(self._least_std)))
 

@@ -188,6 +188,9 @@ class SACAlgorithm:
         self._replay.end_episodes()
         self.model.learning_starts = 0
 
+    def explore_anew(self) -> None:
+        """SAC's temperature follows what it explores."""
+
     def actor(self) -> ActorNetworks:
         weights = snapshots.weights(self.model.actor)
         layers = tuple((weights[f"{name}.weight"], weights[f"{name}.bias"]) for name in _LAYERS)

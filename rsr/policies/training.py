@@ -17,7 +17,7 @@ from stable_baselines3.common.vec_env import VecNormalize
 from rsr.common import DAMAGED, Advance, PolicyError, check_choice, read_arrays, short, write_arrays, write_json
 from rsr.environments import Bonus, HeadVecEnv, TaskVecEnv
 from rsr.policies.checkpoint import Checkpoint, fingerprint
-from rsr.policies.early_stopping import EarlyStopping, Success, distance_of_checks, ended, success_in
+from rsr.policies.early_stopping import EarlyStopping, distance_of_checks, ended, judge_in
 from rsr.policies.learner import OBSERVATION_LIMIT, Learner, algorithm_of
 from rsr.policies.policy import Policy
 from rsr.policies.ppo import PPOAlgorithm, PPOSettings
@@ -88,11 +88,14 @@ def train(
         learner = make_learner(envs, settings, seed)
         if state is not None:
             learner.go_on_from(state)
+        stopping = _early_stopping(learner, scenario, params, settings, seed, advance, state is not None)
+        if state is not None and stopping is None:
+            learner.algorithm.explore_anew()
         kept = None
         if checkpoint is not None:
             kept = Checkpoint(checkpoint, fingerprint(scenario, params, settings, seed, state, bonus))
             kept.resume(learner)
-        _learn(learner, scenario, success_in(scenario, params, seed), settings, advance, kept)
+        _learn(learner, stopping, settings, advance, kept)
     if kept is not None:
         kept.remove()
     words = ended(learner.checks, learner.kept_steps, settings.train_steps) if learner.checks else ""
@@ -118,21 +121,30 @@ def _card(learner: Learner, settings: Settings, seed: int) -> dict[str, Any]:
     return {"settings": plain, "seed": seed, "algorithm": learner.algorithm.name.upper()}
 
 
-def _learn(
+def _early_stopping(
     learner: Learner,
     scenario: Scenario,
-    success: Success,
+    params: np.ndarray,
     settings: Settings,
+    seed: int,
     advance: Advance,
-    kept: Checkpoint | None,
+    goes_on: bool,
+) -> EarlyStopping | None:
+    """Checks of success; none where they are not wanted, or would take longer than the training."""
+    distance = distance_of_checks(scenario, settings.train_steps, settings.checks)
+    if not settings.checks or distance > settings.train_steps:
+        return None
+    return EarlyStopping(learner, judge_in(scenario, params, seed), settings.train_steps, distance, advance, goes_on)
+
+
+def _learn(
+    learner: Learner, stopping: EarlyStopping | None, settings: Settings, advance: Advance, kept: Checkpoint | None
 ) -> None:
     """Learn what is left to learn. SB3 resets neither counters nor world in a continuation."""
     model = learner.model
     callbacks: list[BaseCallback] = [_Recorder(learner.curve, settings.train_steps, advance)]
-    if settings.checks:
-        distance = distance_of_checks(scenario, settings.train_steps, settings.checks)
-        if distance <= settings.train_steps:
-            callbacks.append(EarlyStopping(learner, success, settings.train_steps, distance, advance))
+    if stopping is not None:
+        callbacks.append(stopping)
     if kept is not None:
         steps_between = settings.checkpoint_rollouts * settings.rollout_steps * settings.copies
         callbacks.append(_Keeper(kept, learner, steps_between))

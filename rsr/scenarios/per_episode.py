@@ -50,7 +50,7 @@ class EpisodeValue:
                 expected=f"a number, the {self.name} of this episode in {self.unit}",
                 where=f"episode {episode.index}",
                 next_step="Ingest the recordings with it: `episodes: {tags: [" + self.tag + "]}` in the mapping, a "
-                "column with one value an episode.",
+                "column with one value an episode. What only a file's name says must become such a column.",
             )
         return value
 

@@ -5,20 +5,23 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from own_arm import write_own_arm
+from stable_baselines3.common.callbacks import CallbackList
 
 from rsr.common.files import sha256
+from rsr.environments.vector import TaskVecEnv
 from rsr.policies.early_stopping import (
     EPISODES,
     LAST_CHECKS,
+    Check,
     EarlyStopping,
     distance_of_checks,
     ended,
+    judge_in,
     levelled_off,
     standard_error,
-    success_in,
     within_error_of_best,
 )
-from rsr.policies.training import PPOSettings, SACSettings, Trained, train
+from rsr.policies.training import PPOSettings, SACSettings, Trained, make_learner, train
 from rsr.scenarios import Scenario, load_scenario
 
 STEPS, CHECKS = 40_960, 16
@@ -83,6 +86,49 @@ def test_less_than_one_more_episode_is_no_rise():
     once = 1 / EPISODES
     assert levelled_off([1 - once] * 7 + [1.0])
     assert not levelled_off([1 - (7 - number) * once for number in range(LAST_CHECKS)])
+
+
+def test_a_policy_that_ends_just_within_the_tolerance_goes_on_while_it_ends_nearer():
+    high = [0.97] * LAST_CHECKS
+    nearer = [0.30 + 0.01 * number for number in range(LAST_CHECKS)]
+    assert not levelled_off(high, nearer)
+    assert levelled_off(high, [0.33] * LAST_CHECKS), "no nearer"
+    assert levelled_off(high, [0.3 + each for each in nearer]), "near enough"
+    assert levelled_off([0.6] * LAST_CHECKS, nearer), "far from success: that alone decides"
+
+
+def test_the_room_that_is_left_is_of_the_tolerance(easy, tmp_path):
+    """One policy, judged by two tolerances; where success is a function of one's own, no tolerance says it."""
+    made = trained(easy, replace(SETTINGS["ppo"], train_steps=2048))
+    own = arm(tmp_path / "own", "tolerance=7.0")
+    task = tmp_path / "own" / "task.py"
+    task.write_text(
+        task.read_text().replace("reset=reset,", "reset=reset, success=lambda each: each['q'][..., 0] < 9,")
+    )
+    rooms = {}
+    for name, scenario in (
+        ("easy", easy),
+        ("half", arm(tmp_path / "half", "tolerance=3.5")),
+        ("own", load_scenario(own.file)),
+    ):
+        envs = TaskVecEnv(scenario, scenario.space.nominal, 64, 3)
+        learner = make_learner(envs, SETTINGS["ppo"], 3)
+        learner.go_on_from(made.state)
+        rooms[name] = judge_in(scenario, scenario.space.nominal, 3)(learner).room
+        envs.close()
+    assert 1.0 - rooms["half"] == pytest.approx(2 * (1.0 - rooms["easy"]), rel=1e-6)
+    assert rooms["own"] == 1.0
+
+
+@pytest.mark.parametrize(("tolerance", "anew"), [(EASY, False), (HOPELESS, True)])
+def test_a_training_that_goes_on_explores_anew_only_where_the_earlier_policy_fails(tmp_path, tolerance, anew):
+    scenario = arm(tmp_path, tolerance)
+    first = trained(scenario, replace(SETTINGS["ppo"], train_steps=2048))
+    quiet = {**first.state, "net.log_std": np.full_like(first.state["net.log_std"], -3.0)}
+    slow = replace(SETTINGS["ppo"], train_steps=STEPS // 2, checks=2, learning_rate=1e-9)
+    further = trained(scenario, slow, state=quiet)
+    expected = np.log(slow.continued_std) if anew else -3.0
+    np.testing.assert_allclose(further.state["net.log_std"], expected, atol=1e-3)
 
 
 def test_a_slow_rise_is_seen_in_checks_that_scatter_as_much():
@@ -170,11 +216,11 @@ def test_a_policy_that_is_lost_again_is_not_the_one_that_is_kept(easy, monkeypat
     shares = iter([0.1, 0.9, 0.5, 0.4, 0.3, 0.2, 0.2, 0.2])
     states = []
 
-    def success(learner):
+    def judge(learner):
         states.append({name: array.copy() for name, array in learner.knowledge().items()})
-        return next(shares)
+        return Check(next(shares), 1.0)
 
-    monkeypatch.setattr("rsr.policies.training.success_in", lambda *_: success)
+    monkeypatch.setattr("rsr.policies.training.judge_in", lambda *_: judge)
     found = trained(easy, SETTINGS["ppo"])
     best = int(found.policy.card["checks"][1]["steps"])
     assert f"policy of step {best:,} kept, 90% success" in found.ended
@@ -187,16 +233,11 @@ def test_a_policy_that_is_lost_again_is_not_the_one_that_is_kept(easy, monkeypat
 def test_success_is_that_of_the_policy_as_it_is_deployed(easy, tmp_path):
     """From starts that belong to the seed: twice the same, and others for another seed."""
     hard = arm(tmp_path, "tolerance=0.3")
-    seen: list[list[float]] = []
+    seen: list[list[Check]] = []
 
     def noting(learner):
-        seen.append([success_in(hard, hard.space.nominal, seed)(learner) for seed in (3, 3, 4)])
+        seen.append([judge_in(hard, hard.space.nominal, seed)(learner) for seed in (3, 3, 4)])
         return seen[-1][0]
-
-    from stable_baselines3.common.callbacks import CallbackList
-
-    from rsr.environments.vector import TaskVecEnv
-    from rsr.policies.training import make_learner
 
     settings = SETTINGS["ppo"]
     envs = TaskVecEnv(hard, hard.space.nominal, settings.copies, 3)

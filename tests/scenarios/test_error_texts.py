@@ -47,6 +47,16 @@ IN_TASK = {
         f"task of own_arm, reward: task.py, line {LINE}: got nan from finite channels; expected finite numbers. Guard "
         "divisions, roots and logarithms there.",
     ),
+    "is made by a function that raises": (
+        ("TASK = Task(", "TASK = lambda scenario: Task(scenario.nothing,"),
+        "task of own_arm: task.py, line 16: got AttributeError: 'Scenario' object has no attribute 'nothing'; expected "
+        "Python that runs. Correct the file there.",
+    ),
+    "is no task": (
+        ("TASK = Task(", "TASK = dict("),
+        "task.py: TASK: got a dict; expected a `rsr.Task`, or a function (scenario) -> `rsr.Task`. See "
+        "docs/scenarios.md for what a task says.",
+    ),
     "asks for an unknown channel": (
         ('each["q_goal"] - each["q"])', 'each["q_goal"] - each["p"])'),
         "task of own_arm, observation term to go: task.py, line 19: got channel 'p'; expected one of q, q_goal, q_set, "
@@ -120,6 +130,12 @@ IN_YAML = {
         "FOLDER/scenario.yaml, stand_in: got 'backlash'; expected one of delay_jitter_s, dry_friction, "
         "friction_anisotropy, gravity_compensation, ranges, sensor_noise, sliding_pairs, timestep_s. Correct the "
         "scenario's YAML file; docs/scenarios.md explains every key.",
+    ),
+    "an effect of an unknown law": (
+        ("title:", "effects: {gears: {law: back_lash, joints: elbow}}\ntitle:"),
+        "scenario.yaml, effects, gears: got law 'back_lash'; expected one of servo, dc_motor, backlash, drag, "
+        "friction_m1, friction_m2, friction_m3, friction_m4, friction_m5, friction_m6, latency, lag, or FILE.py:NAME "
+        "beside this file. Correct the section `effects` of the scenario's YAML file; docs/effects.md has all laws.",
     ),
     "an unknown site": (
         ("title:", "limits: {sites: {tool: {speed: 1.0}}}\ntitle:"),

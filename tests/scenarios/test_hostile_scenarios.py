@@ -55,6 +55,17 @@ def test_a_scene_that_changed_is_tried_again(tmp_path, monkeypatch):
         load_scenario(str(tmp_path / "two"))
 
 
+def test_what_takes_too_long_to_compile_is_said_in_processor_time(tmp_path, monkeypatch):
+    """A busy machine refuses nothing: seconds on the wall end a trial only where it hangs."""
+    monkeypatch.setattr(guarded_mjcf, "CPU_S", 1)
+    body = '<body><joint/><geom size="0.1"/></body>'
+    rows = f'<replicate count="190" offset="1 0 0"><replicate count="190" offset="0 1 0">{body}</replicate></replicate>'
+    (scene := tmp_path / "scene.xml").write_text(f"<mujoco><worldbody>{rows}</worldbody></mujoco>")
+    with pytest.raises(ValueError, match="^a scene that takes more than 1 s of processor time to compile$"):
+        guarded_mjcf._try(scene)
+    assert guarded_mjcf._HANGS_S > 20 * guarded_mjcf.CPU_S
+
+
 def test_meshes_may_lie_in_another_folder_of_the_scenario(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     shutil.copytree(EXAMPLE, tmp_path / "own")

@@ -42,6 +42,22 @@ def test_no_word_of_the_pushing_tasks_and_no_place_in_their_state(path):
     assert lines_with(SLICES, text) == []
 
 
+def test_no_name_in_the_code_of_any_room_is_theirs():
+    """Nor an import: in `rsr`, tasks and flows, but for their own folder; words in help and examples may name one."""
+    pattern = re.compile("|".join(word for word in WORDS if "yaw" not in word), re.IGNORECASE)  # any body has a yaw
+    project = ROOT.parent
+    files = [path for folder in ("rsr", "tasks", "flows") for path in (project / folder).rglob("*.py")]
+    assert len(files) > 300
+    found = {
+        f"{path.relative_to(project)}: {token.string}"
+        for path in files
+        if not {"built_in", "clash"} & set(path.parts)  # CLASH has a `pushing` of its own: by strikes
+        for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline)
+        if token.type == tokenize.NAME and pattern.search(token.string)
+    }
+    assert found == set()
+
+
 def test_the_words_are_found_where_they_are_at_home():
     """Each of them, so that none of the patterns is vain."""
     built_in = ROOT / "scenarios" / "built_in"

@@ -58,6 +58,24 @@ def test_a_second_process_is_refused_and_told_who(tmp_path):
         assert dead is None
 
 
+def test_whoever_begins_while_another_lets_go_waits_for_it(tmp_path):
+    """The record of a holder goes a moment before its lock."""
+    first = holder(tmp_path)
+    (tmp_path / ".rsr" / "lock").write_text("")
+    entered = threading.Event()
+
+    def enter():
+        with held(tmp_path):
+            entered.set()
+
+    thread = threading.Thread(target=enter)
+    thread.start()
+    assert not entered.wait(0.1)
+    finish(first)
+    thread.join()
+    assert entered.is_set()
+
+
 def test_a_second_entry_in_this_process_is_refused(tmp_path):
     with held(tmp_path), pytest.raises(WorkspaceError, match="in this process"), held(tmp_path):
         pass

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from own_arm import write_own_arm
 from toy import TABLE_NAME
 from toy.bare import find_faults, run_bare_loop
 
@@ -64,6 +65,23 @@ def test_each_edit_makes_the_stages_stale_that_read_it(tmp_path, lab):
         "scene.xml": AFTER_MODEL,
         "task.py": AFTER_TASK,
     }
+
+
+def test_an_edited_effect_makes_everything_stale_that_simulates(tmp_path):
+    """Said in the YAML file, or a law of one's own: `tune` depends on the file that the YAML names."""
+    path = write_own_arm(tmp_path / "lab")
+    law = "def spring(xp, joint, *, stiffness):\n    return rsr.JointForces(torque=-stiffness * joint.position)\n"
+    (path.parent / "effects.py").write_text(f"import rsr\n\n\n{law}")
+    effect = "effects: {cable: {law: effects.py:spring, joints: elbow, arguments: {stiffness: 0.5}}}\nchannels:"
+    path.write_text(path.read_text().replace("channels:", effect, 1))
+    root = tmp_path / "w"
+    run_bare_loop(root, 1, TABLE_NAME, LoopConfig(scenario=str(path)))
+    for name, old, new in (("scenario.yaml", "stiffness: 0.5", "stiffness: 0.6"), ("effects.py", "-stiff", "-2*stiff")):
+        text = (own := root / "scenario" / name).read_text()
+        own.write_text(text.replace(old, new, 1))
+        assert bookkeeping.stale(root) == AFTER_MODEL
+        own.write_text(text)
+        assert bookkeeping.stale(root) == set()
 
 
 def test_a_built_in_scenario_is_copied_under_its_name_and_read_from_the_campaign(tmp_path):

@@ -1,13 +1,16 @@
-"""The task of a scenario: `TASK` in the file task.py beside its YAML file, or the section `task` in it."""
+"""The task of a scenario: `TASK` in the file task.py beside its YAML file, or the section `task` in it.
+
+`TASK` is a `Task`, or a function that makes one for the scenario: so ranges and widths come from the model, and the
+same file serves another robot.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 from rsr.common import ConfigError, ScenarioError
 from rsr.scenarios.finding import TASK_FILE
-from rsr.scenarios.python_beside import load_function
+from rsr.scenarios.python_beside import blamed, load_function
 from rsr.scenarios.scenario import Scenario
 from rsr.scenarios.tasks.guarded_task import guarded
 from rsr.scenarios.tasks.state_columns import default_states
@@ -38,17 +41,20 @@ def task_of(scenario: Scenario) -> Task:
     if scenario.task is not None:
         task = guarded(stated_task(scenario, scenario.task), scenario.folder)
     else:
-        task = _loaded(scenario.folder, scenario.name)
+        task = _loaded(scenario)
     return task if task.states.names else replace(task, states=default_states(scenario, task))
 
 
-def _loaded(folder: Path, name: str) -> Task:
-    task = load_function(folder, f"{TASK_FILE}:TASK", f"task of {name}")
+def _loaded(scenario: Scenario) -> Task:
+    where = f"task of {scenario.name}"
+    task = load_function(scenario.folder, f"{TASK_FILE}:TASK", where)
+    if callable(task):
+        task = blamed(task, scenario.folder, where)(scenario)
     if not isinstance(task, Task):
         raise ScenarioError(
             got=f"a {type(task).__name__}",
-            expected="a `rsr.Task`",
+            expected="a `rsr.Task`, or a function (scenario) -> `rsr.Task`",
             where=f"{TASK_FILE}: TASK",
             next_step="See docs/scenarios.md for what a task says.",
         )
-    return guarded(replace(task, name=name), folder)
+    return guarded(replace(task, name=scenario.name), scenario.folder)
