@@ -136,6 +136,27 @@ IN_YAML = {
         "scenario.yaml, channel q: got joint 'sholder'; expected one of base, shoulder, elbow. Correct the name in the "
         "scenario's YAML file or add it to the MJCF.",
     ),
+    "commands in another order than the actuators": (
+        ("q_set: {columns: [base, shoulder, elbow]", "q_set: {columns: [base, elbow, shoulder]"),
+        "scenario.yaml, channel q_set: got columns base, elbow, shoulder; expected the order base, shoulder, elbow. A "
+        "column stands for the coordinate in its place: reorder them, or call them otherwise.",
+    ),
+    "joints in another order than its columns": (
+        (JOINTS, "reads: {joints: [shoulder, base, elbow]}"),
+        "scenario.yaml, channel q: got columns base, shoulder, elbow; expected the order shoulder, base, elbow. A "
+        "column stands for the coordinate in its place: reorder them, or call them otherwise.",
+    ),
+    "a quaternion that ends with w": (
+        (
+            "title:",
+            "adds: {world: '<body name=\"ball\"><freejoint/><geom size=\"0.02\"/></body>'}\ntitle:",
+            "\nparameters:",
+            "\n  turn: {columns: [x, y, z, w], unit: \"1\", frame: world, reads: {free_joint_quaternion: ball}, "
+            "noise: 0.01}\nparameters:",
+        ),
+        "scenario.yaml, channel turn: got columns x, y, z, w; expected the order w, x, y, z. A column stands for the "
+        "coordinate in its place: reorder them, or call them otherwise.",
+    ),
     "no noise at all": (
         ("noise: 0.002", "noise: 0"),
         "scenario.yaml, channel q: got noise 0; expected a number above 0 (YAML reads 1e-3 as a word: write 0.001 or "
@@ -165,12 +186,14 @@ IN_YAML = {
 }
 
 
-def refusal(folder: Path, file: str, old: str, new: str) -> str:
-    """What the beginning of a campaign says after an edit of one of the files."""
+def refusal(folder: Path, file: str, *edits: str) -> str:
+    """What the beginning of a campaign says after edits of one of the files: old, new, old, new, ..."""
     path = write_own_arm(folder)
     text = (folder / file).read_text()
-    assert text.count(old) == 1
-    (folder / file).write_text(text.replace(old, new))
+    for old, new in zip(edits[::2], edits[1::2], strict=True):
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    (folder / file).write_text(text)
     with pytest.raises(RsrError) as raised:
         check_beginning(LoopConfig(scenario=str(path)))
     return str(raised.value).replace(str(folder), "FOLDER")
@@ -194,6 +217,14 @@ def test_a_model_without_actuators(tmp_path):
         "scenario.yaml: got command 'q_set', and a model without actuators; expected an actuator for each of its "
         "columns. Add them to the MJCF, or in "
         '`adds`: mjcf: <actuator><position name="a" joint="a" kp="10"/></actuator>.'
+    )
+
+
+def test_a_range_in_radians_that_mujoco_read_as_degrees(tmp_path):
+    assert refusal(tmp_path, "arm.xml", '  <compiler angle="radian"/>\n', "") == (
+        "scenario.yaml, mjcf: got joint 'shoulder' with a range of -0.0349 to 0.0349 rad, and commands over 4 rad; "
+        "expected commands within the joint's range. Angles of an MJCF are in degrees unless it says <compiler "
+        'angle="radian"/>: add that, or correct `range` of the joint or `ctrlrange` of its actuator.'
     )
 
 
