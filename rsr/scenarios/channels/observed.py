@@ -166,8 +166,10 @@ def _names_read(reads: Mapping[str, Any], columns: tuple[str, ...]) -> tuple[str
 
 
 def check_order(columns: tuple[str, ...], names: Sequence[str], where: str) -> None:
-    """Refuse a column that is called like another coordinate than the one it stands for: data would drive, or be
-    compared with, the wrong one, and nothing else would notice."""
+    """Refuse a column that is called like another coordinate than the one it stands for.
+
+    Data would drive the wrong one, or be compared with it, and nothing else would notice.
+    """
     if any(column in names and column != name for column, name in zip(columns, names, strict=False)):
         raise ScenarioError(
             got=f"columns {', '.join(columns)}",
