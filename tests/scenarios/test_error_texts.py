@@ -110,6 +110,15 @@ IN_YAML = {
         "FOLDER/scenario.yaml, stand_in, ranges: got damping hidden in [0.1, 0.5]; expected a number or two in order, "
         "within its bounds 0.2 to 5. Correct the section `stand_in` of the scenario's YAML file.",
     ),
+    "a body that every episode begins inside another": (
+        (
+            "title:",
+            'adds: {world: \'<body name="wall"><geom type="box" size="0.1 0.1 0.1" pos="0 0 1"/>'
+            "</body>'}\ntitle:",
+        ),
+        "task of own_arm, reset: got wall inside upper by up to 130 mm at every start; expected bodies that touch and "
+        "do not penetrate. Begin episodes with the bodies apart; a position is that of a body's frame, in m.",
+    ),
     "an unknown hidden parameter": (
         ("title:", "stand_in: {ranges: {dampings: 0.5}}\ntitle:"),
         "FOLDER/scenario.yaml, stand_in, ranges: got parameter 'dampings'; expected one of damping, gain. Correct the "
@@ -149,9 +158,9 @@ IN_YAML = {
     "a quaternion that ends with w": (
         (
             "title:",
-            "adds: {world: '<body name=\"ball\"><freejoint/><geom size=\"0.02\"/></body>'}\ntitle:",
+            'adds: {world: \'<body name="ball"><freejoint/><geom size="0.02"/></body>\'}\ntitle:',
             "\nparameters:",
-            "\n  turn: {columns: [x, y, z, w], unit: \"1\", frame: world, reads: {free_joint_quaternion: ball}, "
+            '\n  turn: {columns: [x, y, z, w], unit: "1", frame: world, reads: {free_joint_quaternion: ball}, '
             "noise: 0.01}\nparameters:",
         ),
         "scenario.yaml, channel turn: got columns x, y, z, w; expected the order w, x, y, z. A column stands for the "

@@ -48,9 +48,9 @@ def roll(scenario: Scenario, qpos: np.ndarray, qvel: np.ndarray) -> None:
         for contact in data.contact:
             first, second = model.geom_bodyid[contact.geom]
             if first in bodies or second in bodies:
-                jacobian = contact.frame.reshape(3, 3) @ (_of_point(model, data, contact.pos, second) - _of_point(
-                    model, data, contact.pos, first
-                ))
+                jacobian = contact.frame.reshape(3, 3) @ (
+                    _of_point(model, data, contact.pos, second) - _of_point(model, data, contact.pos, first)
+                )
                 turning.append(jacobian[:, spins])
                 sliding.append(jacobian @ qvel[row])
         if turning:
