@@ -113,8 +113,7 @@ IN_YAML = {
     "a body that every episode begins inside another": (
         (
             "title:",
-            'adds: {world: \'<body name="wall"><geom type="box" size="0.1 0.1 0.1" pos="0 0 1"/>'
-            "</body>'}\ntitle:",
+            'adds: {world: \'<body name="wall"><geom type="box" size="0.1 0.1 0.1" pos="0 0 1"/></body>\'}\ntitle:',
         ),
         "task of own_arm, reset: got wall inside upper by up to 130 mm at every start; expected bodies that touch and "
         "do not penetrate. Begin episodes with the bodies apart; a position is that of a body's frame, in m.",
