@@ -219,6 +219,24 @@ def test_the_yaml_file_with(tmp_path, case):
     assert refusal(tmp_path, "scenario.yaml", *edit) == expected
 
 
+def test_goals_beyond_the_limits_of_the_task(tmp_path):
+    path = write_own_arm(tmp_path)
+    (tmp_path / "task.py").unlink()
+    box = "{of: q, within: 0.1, box_lower: [1.5, 1.5, 1.5], box_upper: [1.9, 1.9, 1.9]}"
+    goal = "  q_goal: {columns: [base, shoulder, elbow], unit: rad, frame: joint}\n"
+    path.write_text(
+        path.read_text().replace(goal, "") + f"task:\n  action: {{}}\n  reach: {box}\n  limits: {{q: [-1, 1]}}\n"
+    )
+    with pytest.raises(ScenarioError) as raised:
+        check_beginning(LoopConfig(scenario=str(path)))
+    assert str(raised.value) == (
+        "task of own_arm, failure: got goals of q where the task has failed; expected goals within its limits. Widen "
+        "the limits, or draw goals within them."
+    )
+    path.write_text(path.read_text().replace("limits: {q: [-1, 1]}", "limits: {q: [-2, 2]}"))
+    assert check_beginning(LoopConfig(scenario=str(path))).name == "own_arm"
+
+
 def test_a_model_without_actuators(tmp_path):
     motors = MJCF[MJCF.index("  <actuator>") : MJCF.index("</mujoco>")]
     assert refusal(tmp_path, "arm.xml", motors, "") == (
