@@ -54,7 +54,7 @@ def roll(scenario: Scenario, qpos: np.ndarray, qvel: np.ndarray) -> None:
                 turning.append(jacobian[:, spins])
                 sliding.append(jacobian @ qvel[row])
         if turning:
-            # Along the normal (row 0 of a contact) a spin moves nothing: a block that slides does not tip over.
+            # Along the normal (row 0 of a contact) a spin moves nothing: a box that slides does not tip over.
             weights = np.tile([_RIGID, 1.0, 1.0], len(turning))
             wanted = np.tile([0.0, 1.0, 1.0], len(turning)) * -np.concatenate(sliding)
             qvel[row, spins] = np.linalg.lstsq(weights[:, None] * np.concatenate(turning), wanted, rcond=1e-6)[0]
