@@ -107,7 +107,8 @@ def _show_result(campaign: Campaign, *figures: RenderableType) -> None:
     console = Console(highlight=False, soft_wrap=True)
     show_whole(console, *figures)
     reports = campaign.workspace.iteration_dir(0).parent / "*" / "report.html"
-    console.print(f"Reports: {escape(str(reports))}")
+    if any(reports.parent.parent.glob("*/report.html")):
+        console.print(f"Reports: {escape(str(reports))}")
     if words := versions.detached(campaign.root):
         console.print("[bold]Note[/]", escape(words))
     if campaign.workspace.waiting_path.exists():

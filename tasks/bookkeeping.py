@@ -121,6 +121,14 @@ def restore_recording(root: Path, session: Path) -> None:
         repo.checkout([str(session)])
 
 
+_FETCH = "Fetch them: `dvc pull data`, then run the same command again."
+_NO_REMOTE = (
+    "No DVC remote is set, so git alone was copied. Bring all of it: `rsr backup` where the recordings are, `rsr "
+    "restore` here; or set a remote there (`dvc remote add --default NAME ADDRESS`, commit, `dvc push`), then `git "
+    "pull` and `dvc pull` here."
+)
+
+
 def ensure_data(root: Path) -> None:
     """See that data/ exists and that DVC knows what data.dvc lists: a fresh clone has neither folder nor cache.
 
@@ -138,7 +146,7 @@ def ensure_data(root: Path) -> None:
                 got=f"data.dvc lists {out.meta.nfiles} files of recordings that are not on this machine",
                 expected="the recordings, in data/ or in DVC's cache",
                 where=str(root),
-                next_step="Fetch them: `dvc pull data`, then run the same command again.",
+                next_step=_FETCH if repo.config["core"].get("remote") else _NO_REMOTE,
             )
         repo.add([str(folder)], relink=False)
 

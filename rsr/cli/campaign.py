@@ -128,6 +128,8 @@ def _outlook(workspace: Workspace) -> Iterator[str]:
         yield f"A loop is at work: {who}."
     if workspace.alert_path.exists():
         yield f"Alert: {workspace.alert_path.read_text().strip()}"
+    if who:
+        return  # what is missing or waited for, it is about to make or take
     if workspace.waiting_path.exists():
         yield _waiting(workspace)
     if not chain:

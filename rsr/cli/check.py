@@ -1,4 +1,4 @@
-"""`rsr check`: one page per session, for a person, a browser or a machine."""
+"""`rsr check`: a page per session, for a person, a browser or a machine; without any, one of the scenario itself."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from rich.markup import escape
+from rich.table import Table
 from tyro.conf import Positional, arg
 
 import rsr
@@ -26,6 +27,9 @@ def check(
 ) -> int:
     """Say of recordings whether to use them, to use them with care or to reject them, and why, and what to do.
 
+    Without recordings, `rsr check --scenario S` says whether a campaign could begin with a scenario, and as what it was
+    understood.
+
     Args:
         sessions: folders of stored sessions. Exit code 0: all can be used, if with care; 1: at least one is rejected.
         scenario: what they are to be used for; by default what each one's card says.
@@ -33,6 +37,9 @@ def check(
         html: also write the pages to this file, with pictures.
         json: also write everything to this file.
     """
+    if scenario is not None and not sessions:
+        _show_scenario(scenario)
+        return 0
     at_least_one(sessions)
 
     others = rsr.reports.known_prints(sessions)
@@ -54,3 +61,37 @@ def _show(page: rsr.reports.SessionPage, brief: bool) -> None:
         say(f"        {line}")
     for table in () if brief else rsr.reports.tables(page):
         show(table)
+
+
+def _show_scenario(name: str) -> None:
+    """Try what the beginning of a campaign tries, and show as what the files were understood."""
+    loaded = rsr.load_scenario(name)
+    has_task = rsr.scenarios.has_task(loaded)
+    reality = rsr.config.RealityConfig(kind="stand_in" if has_task else "inbox")
+    rsr.pipelines.check_beginning(rsr.config.LoopConfig(scenario=name, reality=reality))
+    task = "its task was tried on a few starts" if has_task else "no task: a campaign without a policy"
+    step_s, steps = loaded.control_dt_s, loaded.episode_steps
+    say(f"use     {loaded.name}: {steps} steps of {step_s:g} s an episode; {task}")
+    for note in rsr.scenarios.notes_of(loaded):
+        say(f"        note: {note}")
+    if loaded.command is not None:
+        show(_commands(loaded))
+    show(_measured(loaded))
+
+
+def _commands(scenario: rsr.Scenario) -> Table:
+    table = Table("command", "actuator", "asks for", "lowest", "largest")
+    model = scenario.base_model
+    columns = next(each for each in scenario.channels if each.name == scenario.command).columns
+    lower, upper = rsr.scenarios.command_range(model)
+    for index, (column, kind) in enumerate(zip(columns, rsr.scenarios.command_kinds(model), strict=True)):
+        name = model.actuator(index).name or f"number {index}"
+        table.add_row(f"{scenario.command}.{column}", name, str(kind), f"{lower[index]:.4g}", f"{upper[index]:.4g}")
+    return table
+
+
+def _measured(scenario: rsr.Scenario) -> Table:
+    table = Table("measured", "columns", "unit", "noise")
+    for each in scenario.observed:
+        table.add_row(each.channel.name, ", ".join(each.channel.columns), each.channel.unit, f"{each.noise:g}")
+    return table

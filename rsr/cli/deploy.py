@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -132,15 +133,15 @@ def train(
     """Train a policy from scratch with PPO or SAC in the simulator, for the task alone.
 
     Args:
-        scenario: a built-in scenario with a task such as push_cube, or the path of a scenario's YAML file beside which
-            a task.py lies.
+        scenario: a built-in scenario with a task such as push_cube, or the path of a scenario of one's own, with a
+            task.py or a section `task`.
         out: folder for the policy.
         algorithm: ppo takes more steps, sac more time for each.
         calibration: folder of a calibration, in whose simulator to train; by default the nominal one.
         randomise: posterior gives each copy of the simulator parameters of its own, drawn as the calibration leaves
             them open; without a calibration, as the scenario's prior does.
-        steps: environment steps at most, over all copies; by default what the algorithm was measured to need. Training
-            ends earlier where success has levelled off.
+        steps: environment steps at most, over all copies; by default what the task's `training` says, else 1,000,000
+            of ppo and 400,000 of sac. Training ends earlier where success has levelled off.
         seed: of everything random.
     """
     start = {"algorithm": algorithm, "train_steps": steps}
@@ -158,8 +159,13 @@ def train(
     with progress.bar("train") as advance:
         trained = rsr.policies.train(loaded, params, settings, config.seed, advance)
     trained.save(out)
-    last = f", {trained.curve[-1]['success']:.0%} success in simulation while exploring" if trained.curve else ""
-    say(f"{out}{last}")
+    say(f"{out}, {_while_exploring(trained.curve)}")
     if trained.ended:
         say(f"Training ended after {trained.ended}.")
     return 0
+
+
+def _while_exploring(curve: Sequence[Mapping[str, float]]) -> str:
+    if not curve:
+        return "of which nothing is known: no episode had ended yet. Raise --steps"
+    return f"{curve[-1]['success']:.0%} success in simulation while exploring"

@@ -10,8 +10,10 @@ import numpy as np
 from rsr.common import ScenarioError, generator
 from rsr.environments.measuring import at_rest
 from rsr.scenarios import VELOCITY, Channels, Scenario, Starts, Task, limits_of, rest_command, task_of
+from rsr.simulators import always_inside
 
 _COUNT = 8
+_APART = "Begin episodes with the bodies apart; a position is that of a body's frame, in m."
 _TOLERANCE = 1e-6
 """rad or m, by which a start may be out of a joint's range: numbers in files are rounded."""
 
@@ -102,6 +104,8 @@ def _check_starts(scenario: Scenario, task: Task, starts: Starts, where: str) ->
         if not np.isfinite(values).all():
             raise _wrong(f"{name} that is not finite", "finite numbers", where, "Correct the draw.")
     _check_ranges(model, starts.qpos, where)
+    if overlap := always_inside(scenario, starts.qpos):
+        raise _wrong(f"{overlap} at every start", "bodies that touch and do not penetrate", where, _APART)
 
 
 def _check_beginning(scenario: Scenario, task: Task, starts: Starts, channels: Channels, where: str) -> None:
@@ -109,6 +113,12 @@ def _check_beginning(scenario: Scenario, task: Task, starts: Starts, channels: C
     if task.failure is not None and np.all(task.failure(channels)):
         got, expected = "a task that has failed at every start", "starts from which it can be done"
         raise _wrong(got, expected, f"{where}, failure", "Widen its bounds, or begin within them.")
+    for goal in task.goal:
+        of = goal.removeprefix("goal_")  # as a section `task` calls the goal of a channel
+        there = {**channels, of: channels[goal]}
+        if task.failure is not None and of in channels and of != goal and np.all(task.failure(there)):
+            got, expected = f"goals of {of} where the task has failed", "goals within its limits"
+            raise _wrong(got, expected, f"{where}, failure", "Widen the limits, or draw goals within them.")
     limits = limits_of(scenario, task)
     command = rest_command(scenario.base_model, starts.qpos) if starts.command is None else starts.command
     for reason, held in limits.holds(command, channels).items():

@@ -10,7 +10,7 @@ from functools import cache
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,13 @@ def unbroken(text: str) -> str:
     return re.sub(r"(?<=\d) (?=(%|mm|cm|s|min)\b|%)", "\N{NO-BREAK SPACE}", text)
 
 
+def worded(text: str | Markup) -> Markup:
+    """Text for a page; what stands between backticks, as in a terminal's messages, is code."""
+    return text if isinstance(text, Markup) else Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))
+
+
 def paragraph(text: str | Markup) -> Markup:
-    return Markup("<p>{}</p>").format(text)
+    return Markup("<p>{}</p>").format(worded(text))
 
 
 def absent(what: str, why: str) -> Markup:
@@ -66,7 +71,7 @@ def table(
 
     def line(cells: Sequence[str | Markup], tag: str) -> Markup:
         cell = Markup(f'<{tag} class="{{}}">{{}}</{tag}>')
-        return join(cell.format("text" if i in text else "number", content) for i, content in enumerate(cells))
+        return join(cell.format("text" if i in text else "number", worded(content)) for i, content in enumerate(cells))
 
     body = join(
         Markup('<tr class="{}">{}</tr>').format("strong" if i == strong else "", line(cells, "td"))
@@ -77,7 +82,7 @@ def table(
 
 
 def bullets(items: Iterable[str | Markup]) -> Markup:
-    return Markup("<ul>{}</ul>").format(join(Markup("<li>{}</li>").format(item) for item in items))
+    return Markup("<ul>{}</ul>").format(join(Markup("<li>{}</li>").format(worded(item)) for item in items))
 
 
 def folded(summary: str, body: Markup) -> Markup:

@@ -190,7 +190,10 @@ def _legend(axes: Axes, k: int) -> None:
 def _table(data: ReportData, after: Calibration) -> Markup:
     k = data.iteration
     header = ["parameter", "what it is", "verdict", f"value {k}", "95 % interval", f"value {k - 1}", "nominal", "unit"]
-    return table(header, [_row(data, data.scenario, name, e) for name, e in after.estimates.items()], text=(0, 1, 2))
+    rows = [_row(data, data.scenario, name, e) for name, e in after.estimates.items()]
+    if not any(row[1] for row in rows):  # no parameter is described
+        return table([*header[:1], *header[2:]], [[*row[:1], *row[2:]] for row in rows], text=(0, 1))
+    return table(header, rows, text=(0, 1, 2))
 
 
 def _row(data: ReportData, scenario: Scenario, name: str, estimate: Estimate) -> list[str | Markup]:

@@ -67,6 +67,7 @@ from rsr.scenarios.motion.limits import (
     narrowed as narrowed,
     shortened as shortened,
 )
+from rsr.scenarios.notes import notes_of as notes_of
 from rsr.scenarios.parameters.bindings import Binding as Binding, element_name as element_name
 from rsr.scenarios.parameters.fields import Changes as Changes
 from rsr.scenarios.parameters.space import Parameter as Parameter, ParameterSpace as ParameterSpace

@@ -44,7 +44,7 @@ class Capability:
     """A row of the table.
 
     Args:
-        kind: field, effect, sensor, integrator, actuator or recording.
+        kind: field, effect, sensor, integrator, actuator, recording or scene.
         feature: what a scenario has, in words.
         can: simulators that can do it.
         used: what of it a scenario has, each in a few words.
@@ -100,6 +100,12 @@ def _tendons_with_inertia(scenario: Scenario) -> list[str]:
     return ["tendons together with a tunable mass, inertia or armature"] if moved else []
 
 
+def _joints_that_are_not_free(scenario: Scenario) -> list[str]:
+    base = scenario.base_model
+    bound = np.flatnonzero(base.jnt_type != mujoco.mjtJoint.mjJNT_FREE)
+    return _named("joints that are not free", [base.joint(index).name or str(index) for index in bound])
+
+
 _ERRORS = "no parameters of sensors"
 TABLE: tuple[Capability, ...] = (
     Capability("field", "parameters of the model", SIMULATORS, lambda s: [], "", ""),
@@ -151,6 +157,16 @@ TABLE: tuple[Capability, ...] = (
     Capability(
         *("integrator", "implicit", ("mujoco", "hybrid")),
         *(_integrators(mujoco.mjtIntegrator.mjINT_IMPLICIT), "", _NO_DERIVATIVES),
+    ),
+    Capability(
+        *("scene", "joints that are not free", ("mujoco", "mjx", "hybrid")),
+        *(_joints_that_are_not_free, "free bodies alone, which nobody drives", _OTHER),
+    ),
+    Capability(
+        *("scene", "no section `collision`", ("mujoco", "mjx", "gnn")),
+        lambda s: ["no section `collision`"] if s.collision is None else [],
+        "the pair of geoms that collide",
+        "Declare it in the scenario's YAML file (docs/clash.md), or calibrate with another method.",
     ),
 )
 """The table, a row a feature."""

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import mujoco
 
 from rsr.common import ScenarioError, inside, read_yaml
-from rsr.scenarios.channels.observed import columns_error, parse_channels
+from rsr.scenarios.channels.observed import check_order, columns_error, parse_channels
 from rsr.scenarios.channels.sensor_errors import parse_delays, parse_scales
 from rsr.scenarios.collision import parse_collision
 from rsr.scenarios.effects.applied import Effects
@@ -22,7 +22,7 @@ from rsr.scenarios.metrics import default_evaluation, parse_evaluation
 from rsr.scenarios.models.activations import check_activations, settling_steps
 from rsr.scenarios.models.guarded_mjcf import is_finite
 from rsr.scenarios.models.model_source import read_model
-from rsr.scenarios.motion.commands import StatedLimits, parse_limits
+from rsr.scenarios.motion.commands import StatedLimits, check_angle_unit, parse_limits
 from rsr.scenarios.parameters.bindings import Binding, bind, in_order
 from rsr.scenarios.parameters.space import Parameter, ParameterSpace
 from rsr.scenarios.per_episode import EpisodeValue, check_written_once, multiplier, parse_per_episode
@@ -289,8 +289,14 @@ def _check_command(model: mujoco.MjModel, document: Mapping[str, Any], where: st
             next_step="Add them to the MJCF, or in `adds`: "
             'mjcf: <actuator><position name="a" joint="a" kp="10"/></actuator>.',
         )
+    place = f"{where}, channel {name}"
     if len(columns) != model.nu:
-        raise columns_error(tuple(columns), f"{model.nu}, one an actuator of the MJCF", f"{where}, channel {name}")
+        raise columns_error(tuple(columns), f"{model.nu}, one an actuator of the MJCF", place)
+    check_angle_unit(model, f"{where}, mjcf")
+    actuators = range(model.nu)
+    check_order(tuple(columns), [model.actuator(index).name for index in actuators], place)
+    if (model.actuator_trntype == mujoco.mjtTrn.mjTRN_JOINT).all():
+        check_order(tuple(columns), [model.joint(model.actuator_trnid[index, 0]).name for index in actuators], place)
 
 
 _ACTIONS = ("sets", "scales", "delays", "sensor_delay", "sensor_gain", "sensor_bias", "times")

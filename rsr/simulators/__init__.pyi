@@ -7,7 +7,7 @@ from rsr.simulators.mujoco import (
     in_force as in_force,
     weights_of as weights_of,
 )
-from rsr.simulators.recorded_poses import judge_poses as judge_poses
+from rsr.simulators.recorded_poses import always_inside as always_inside, judge_poses as judge_poses
 from rsr.simulators.recordings import (
     UNSTABLE as UNSTABLE,
     evaluate_recording as evaluate_recording,

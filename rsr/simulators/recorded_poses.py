@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import mujoco
 import numpy as np
@@ -95,6 +95,22 @@ def _inside(scenario: Scenario, scene: _Scene, session: Session, where: str) -> 
         expected="poses in which bodies touch and do not penetrate",
         next_step=f"{_REMEDY}; then store the session again, or correct the scene.",
     )  # fmt: skip
+
+
+def always_inside(scenario: Scenario, qpos: np.ndarray) -> str | None:
+    """Two bodies that lie deep inside each other in each of some poses [B, nq], in words; None where there are none."""
+    scene = _scene(scenario)
+    scene = replace(scene, placed=np.ones_like(scene.placed))
+    data, deep = mujoco.MjData(scene.model), []
+    for pose in qpos:
+        data.qpos[:] = pose
+        found = _distances(scene, data).items()
+        deep.append({pair: each for pair, each in found if -each[0] > _DEEP * min(scene.width_m[list(pair)])})
+    for pair in set.intersection(*map(set, deep)):
+        depth_m, ground = max((-each[pair][0], each[pair][1]) for each in deep)
+        first, second = _name(scene.model, pair[0], ground), _name(scene.model, pair[1])
+        return f"{second} inside {first} by up to {1e3 * depth_m:.0f} mm"
+    return None
 
 
 def _unsupported(scenario: Scenario, scene: _Scene, session: Session, where: str) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from own_arm import write_own_arm
 
 from rsr.calibration import METHODS, load_calibration
 from rsr.cli import main
@@ -124,6 +125,15 @@ def test_trained_policy_is_written(finished, tmp_path, capsys):
     assert main(["train", "--scenario", "push_cube", *origin, "--steps", "8192", "--out", str(tmp_path)]) == 0
     assert capsys.readouterr().out.startswith(f"{tmp_path}")
     assert Policy.load(tmp_path).scenario == "push_cube"
+
+
+@pytest.mark.slow
+def test_a_training_shorter_than_an_episode_says_that_nothing_is_known(tmp_path, capsys):
+    scenario = write_own_arm(tmp_path / "arm")
+    scenario.write_text(scenario.read_text().replace("episode_steps: 40", "episode_steps: 4000"))
+    assert main(["train", "--scenario", str(scenario), "--steps", "64", "--out", str(tmp_path / "policy")]) == 0
+    words = f"{tmp_path}/policy, of which nothing is known: no episode had ended yet. Raise --steps\n"
+    assert capsys.readouterr().out == words
 
 
 def test_scenario_without_a_task(tmp_path, capsys):

@@ -95,6 +95,7 @@ def test_a_drop_that_no_calibration_has_seen_is_judged_and_the_alarm_stays_in_si
     said = capsys.readouterr().out
     assert f"A loop is at work: process {os.getpid()} on" in said
     assert "Alert: the robot, or what it touches, has changed: gap" in said
+    assert "rsr-loop" not in said, "nothing is to be begun while it runs"
 
     drop.rename(campaign.root / "withdrawn")
     assert gap_watch(str(campaign.root)) is False

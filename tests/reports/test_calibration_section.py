@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from rsr.calibration import load_calibration
 from rsr.calibration.interface import Checks
-from rsr.reports.calibration import calibration
+from rsr.reports.calibration import calibration, parameters
 from rsr.reports.data import read_report_data
 
 
@@ -31,3 +31,11 @@ def test_what_was_not_checked_is_not_mentioned(workspace):
     body = str(calibration(replace(data, after=replace(data.after, checks=Checks()))).body)
     for words in ("Gradients", "Refits", "halving", "Sensitivities"):
         assert words not in body
+
+
+def test_a_column_of_descriptions_is_there_where_one_is_described(workspace):
+    data = read_report_data(workspace, 1)
+    assert "what it is</th>" in str(parameters(data).body)
+    bare = tuple(replace(each, description="") for each in data.scenario.space)
+    scenario = replace(data.scenario, space=replace(data.scenario.space, parameters=bare))
+    assert "what it is</th>" not in str(parameters(replace(data, scenario=scenario)).body)

@@ -8,6 +8,7 @@ from rich.console import Console
 from rsr.common.files import write_json
 from rsr.config import dump_config
 from rsr.reports import chain_table, is_simulated, reality_name, summary_markdown, verdict_sentence
+from rsr.reports._html import bullets, paragraph, table
 
 ROW = {"iteration": 2, "gap_before": 0.020, "gap_after": 0.010, "success_sim": 0.9, "success_reality": 0.5}
 
@@ -103,3 +104,10 @@ def test_a_stand_in_is_called_one_whatever_the_setting_says(workspace):
     assert is_simulated(workspace) is False
     dump_config(settings, workspace.settings_path)
     assert is_simulated(workspace) is True
+
+
+def test_what_stands_between_backticks_is_code_and_nothing_else_becomes_markup():
+    page = bullets(["Add `sensor_delay: ball` <b>now</b>", "a ` alone"]) + table(["`x`"], [["`y`"]]) + paragraph("`z`")
+    assert "<li>Add <code>sensor_delay: ball</code> &lt;b&gt;now&lt;/b&gt;</li>" in page
+    assert "<li>a ` alone</li>" in page
+    assert page.count("<code>") == 4

@@ -51,6 +51,15 @@ def test_a_sensor_without_derivatives_stops_a_fit_before_any_work(tmp_path, meth
         MjxSimulator(scenario)
 
 
+def test_what_no_learnt_simulator_can_do_is_said_of_an_arm(tmp_path, capsys):
+    file = sensing_arm(tmp_path).save(tmp_path / "saved")
+    assert main(["capabilities", "--scenario", str(file)]) == 0
+    lines = dict(line.split(": ", 1) for line in capsys.readouterr().out.splitlines())
+    assert lines["clash"] == "cannot: no section `collision`"
+    assert lines["gnn"].startswith("cannot: joints that are not free (")
+    assert lines["sysid"] == "nothing is lacking"
+
+
 @pytest.mark.parametrize("method", ["clash", "gnn"])
 def test_learning_methods_refuse_what_they_cannot_simulate(tmp_path, method):
     delayed = {"late": rsr.sensor_delay("q", upper=0.1), "damping": rsr.scale("joint.damping")}

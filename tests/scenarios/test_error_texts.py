@@ -120,6 +120,14 @@ IN_YAML = {
         "FOLDER/scenario.yaml, stand_in, ranges: got damping hidden in [0.1, 0.5]; expected a number or two in order, "
         "within its bounds 0.2 to 5. Correct the section `stand_in` of the scenario's YAML file.",
     ),
+    "a body that every episode begins inside another": (
+        (
+            "title:",
+            'adds: {world: \'<body name="wall"><geom type="box" size="0.1 0.1 0.1" pos="0 0 1"/></body>\'}\ntitle:',
+        ),
+        "task of own_arm, reset: got wall inside upper by up to 130 mm at every start; expected bodies that touch and "
+        "do not penetrate. Begin episodes with the bodies apart; a position is that of a body's frame, in m.",
+    ),
     "an unknown hidden parameter": (
         ("title:", "stand_in: {ranges: {dampings: 0.5}}\ntitle:"),
         "FOLDER/scenario.yaml, stand_in, ranges: got parameter 'dampings'; expected one of damping, gain. Correct the "
@@ -152,6 +160,27 @@ IN_YAML = {
         "scenario.yaml, channel q: got joint 'sholder'; expected one of base, shoulder, elbow. Correct the name in the "
         "scenario's YAML file or add it to the MJCF.",
     ),
+    "commands in another order than the actuators": (
+        ("q_set: {columns: [base, shoulder, elbow]", "q_set: {columns: [base, elbow, shoulder]"),
+        "scenario.yaml, channel q_set: got columns base, elbow, shoulder; expected the order base, shoulder, elbow. A "
+        "column stands for the coordinate in its place: reorder them, or call them otherwise.",
+    ),
+    "joints in another order than its columns": (
+        (JOINTS, "reads: {joints: [shoulder, base, elbow]}"),
+        "scenario.yaml, channel q: got columns base, shoulder, elbow; expected the order shoulder, base, elbow. A "
+        "column stands for the coordinate in its place: reorder them, or call them otherwise.",
+    ),
+    "a quaternion that ends with w": (
+        (
+            "title:",
+            'adds: {world: \'<body name="ball"><freejoint/><geom size="0.02"/></body>\'}\ntitle:',
+            "\nparameters:",
+            '\n  turn: {columns: [x, y, z, w], unit: "1", frame: world, reads: {free_joint_quaternion: ball}, '
+            "noise: 0.01}\nparameters:",
+        ),
+        "scenario.yaml, channel turn: got columns x, y, z, w; expected the order w, x, y, z. A column stands for the "
+        "coordinate in its place: reorder them, or call them otherwise.",
+    ),
     "no noise at all": (
         ("noise: 0.002", "noise: 0"),
         "scenario.yaml, channel q: got noise 0; expected a number above 0 (YAML reads 1e-3 as a word: write 0.001 or "
@@ -181,12 +210,14 @@ IN_YAML = {
 }
 
 
-def refusal(folder: Path, file: str, old: str, new: str) -> str:
-    """What the beginning of a campaign says after an edit of one of the files."""
+def refusal(folder: Path, file: str, *edits: str) -> str:
+    """What the beginning of a campaign says after edits of one of the files: old, new, old, new, ..."""
     path = write_own_arm(folder)
     text = (folder / file).read_text()
-    assert text.count(old) == 1
-    (folder / file).write_text(text.replace(old, new))
+    for old, new in zip(edits[::2], edits[1::2], strict=True):
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    (folder / file).write_text(text)
     with pytest.raises(RsrError) as raised:
         check_beginning(LoopConfig(scenario=str(path)))
     return str(raised.value).replace(str(folder), "FOLDER")
@@ -204,12 +235,38 @@ def test_the_yaml_file_with(tmp_path, case):
     assert refusal(tmp_path, "scenario.yaml", *edit) == expected
 
 
+def test_goals_beyond_the_limits_of_the_task(tmp_path):
+    path = write_own_arm(tmp_path)
+    (tmp_path / "task.py").unlink()
+    box = "{of: q, within: 0.1, box_lower: [1.5, 1.5, 1.5], box_upper: [1.9, 1.9, 1.9]}"
+    goal = "  q_goal: {columns: [base, shoulder, elbow], unit: rad, frame: joint}\n"
+    path.write_text(
+        path.read_text().replace(goal, "") + f"task:\n  action: {{}}\n  reach: {box}\n  limits: {{q: [-1, 1]}}\n"
+    )
+    with pytest.raises(ScenarioError) as raised:
+        check_beginning(LoopConfig(scenario=str(path)))
+    assert str(raised.value) == (
+        "task of own_arm, failure: got goals of q where the task has failed; expected goals within its limits. Widen "
+        "the limits, or draw goals within them."
+    )
+    path.write_text(path.read_text().replace("limits: {q: [-1, 1]}", "limits: {q: [-2, 2]}"))
+    assert check_beginning(LoopConfig(scenario=str(path))).name == "own_arm"
+
+
 def test_a_model_without_actuators(tmp_path):
     motors = MJCF[MJCF.index("  <actuator>") : MJCF.index("</mujoco>")]
     assert refusal(tmp_path, "arm.xml", motors, "") == (
         "scenario.yaml: got command 'q_set', and a model without actuators; expected an actuator for each of its "
         "columns. Add them to the MJCF, or in "
         '`adds`: mjcf: <actuator><position name="a" joint="a" kp="10"/></actuator>.'
+    )
+
+
+def test_a_range_in_radians_that_mujoco_read_as_degrees(tmp_path):
+    assert refusal(tmp_path, "arm.xml", '  <compiler angle="radian"/>\n', "") == (
+        "scenario.yaml, mjcf: got joint 'shoulder' with a range of -0.0349 to 0.0349 rad, and commands over 4 rad; "
+        "expected commands within the joint's range. Angles of an MJCF are in degrees unless it says <compiler "
+        'angle="radian"/>: add that, or correct `range` of the joint or `ctrlrange` of its actuator.'
     )
 
 

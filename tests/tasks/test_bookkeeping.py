@@ -207,9 +207,13 @@ class TestRecordings:
             pass
         assert str(caught.value) == (
             f"{clone}: got data.dvc lists 4 files of recordings that are not on this machine; "
-            "expected the recordings, in data/ or in DVC's cache. "
-            "Fetch them: `dvc pull data`, then run the same command again."
+            "expected the recordings, in data/ or in DVC's cache. No DVC remote is set, so git alone was copied. Bring "
+            "all of it: `rsr backup` where the recordings are, `rsr restore` here; or set a remote there (`dvc remote "
+            "add --default NAME ADDRESS`, commit, `dvc push`), then `git pull` and `dvc pull` here."
         )
+        (clone / ".dvc/config").write_text("[core]\n    remote = lab\n['remote \"lab\"']\n    url = ../remote\n")
+        with pytest.raises(WorkspaceError, match="Fetch them: `dvc pull data`, then run"), opened(clone, TABLE_NAME):
+            pass
 
     def test_those_that_were_there_before_the_first_loop_are_kept(self, tmp_path):
         create_workspace(tmp_path / "origin", LoopConfig(), TABLE)

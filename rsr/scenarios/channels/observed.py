@@ -83,6 +83,8 @@ def parse_channels(
         place = f"{where}, channel {name}"
         check_fields("channel", entry, place)
         channel = _channel(name, entry)
+        if "reads" in entry:
+            check_order(channel.columns, _names_read(entry["reads"], channel.columns), place)
         if "reads" not in entry:
             others.append(channel)
         elif next(iter(entry["reads"])) in _VELOCITIES:
@@ -150,6 +152,31 @@ def _velocity(model: mujoco.MjModel, channel: Channel, entry: Mapping[str, Any],
 def _check_width(channel: Channel, coordinates: int, where: str) -> None:
     if coordinates != channel.width:
         raise columns_error(channel.columns, f"{coordinates}, one a coordinate it reads", where)
+
+
+def _names_read(reads: Mapping[str, Any], columns: tuple[str, ...]) -> tuple[str, ...]:
+    """What the coordinates of a channel are called, in the order in which it shows them."""
+    (key, value), *_ = reads.items()
+    if key in ("joints", "joint_velocities"):
+        return tuple(value)
+    if key == "free_joint_quaternion":
+        prefix = "q" if all(column.startswith("q") for column in columns) else ""
+        return tuple(f"{prefix}{axis}" for axis in "wxyz")
+    return tuple("xyz") if key.startswith("free_joint") else ()
+
+
+def check_order(columns: tuple[str, ...], names: Sequence[str], where: str) -> None:
+    """Refuse a column that is called like another coordinate than the one it stands for.
+
+    Data would drive the wrong one, or be compared with it, and nothing else would notice.
+    """
+    if any(column in names and column != name for column, name in zip(columns, names, strict=False)):
+        raise ScenarioError(
+            got=f"columns {', '.join(columns)}",
+            expected=f"the order {', '.join(names)}",
+            where=where,
+            next_step="A column stands for the coordinate in its place: reorder them, or call them otherwise.",
+        )
 
 
 def columns_error(columns: tuple[str, ...], expected: str, where: str) -> ScenarioError:

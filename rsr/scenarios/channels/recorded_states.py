@@ -5,6 +5,7 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
+from rsr.scenarios.channels.rolling import roll, unseen_spins
 from rsr.scenarios.channels.smoothing import smooth
 from rsr.scenarios.channels.turns import continuous
 from rsr.scenarios.scenario import Scenario
@@ -31,6 +32,7 @@ def smoothed_states(scenario: Scenario, episode: Episode) -> np.ndarray:
     for velocity in scenario.velocities:
         if velocity.initial:
             qvel[:, list(velocity.dofs)] = episode[velocity.channel.name]
+    roll(scenario, qpos, qvel)
     states = np.zeros((len(episode), scenario.state_size))
     states[:, : model.nq + model.nv] = np.concatenate([qpos, qvel], axis=1)
     for observed in scenario.observed:
@@ -56,4 +58,5 @@ def recorded_state(scenario: Scenario, episode: Episode, row: int) -> np.ndarray
 def _estimates_velocities(scenario: Scenario) -> bool:
     """True where some velocity that matters was not recorded."""
     moving = {dof for observed in scenario.observed for dof in observed.dofs}
-    return not moving <= {dof for velocity in scenario.velocities for dof in velocity.dofs}
+    recorded = {dof for velocity in scenario.velocities for dof in velocity.dofs}
+    return not moving <= recorded or bool(unseen_spins(scenario))

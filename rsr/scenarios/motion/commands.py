@@ -19,6 +19,8 @@ from rsr.scenarios.yaml_keys import check_fields
 
 _JOINT, _TENDON = mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_TENDON
 _AFFINE = mujoco.mjtBias.mjBIAS_AFFINE
+_DEGREES_SUSPECTED = 30.0
+"""Commands so many times as wide as the joint's range: a radian is 57 degrees."""
 SPEED = 2.0
 """Of a position command by default: rad/s or m/s."""
 ACCELERATION = 35.0
@@ -84,6 +86,29 @@ def command_range(model: mujoco.MjModel) -> tuple[np.ndarray, np.ndarray]:
     return np.where(bounded, np.maximum(lower, ranges[:, 0]), lower), np.where(
         bounded, np.minimum(upper, ranges[:, 1]), upper
     )
+
+
+def check_angle_unit(model: mujoco.MjModel, where: str) -> None:
+    """Refuse a hinge whose range looks like radians that were read as degrees, which an MJCF's angles are by default.
+
+    Ranges of commands are never converted, so they then lie 57 times as far apart. Training would keep within the
+    joint's range, a third of a degree, and call that the robot.
+    """
+    joints = position_joints(model)
+    for actuator in np.flatnonzero((joints >= 0) & (model.actuator_ctrllimited > 0)):
+        joint = int(joints[actuator])
+        width, asked = np.ptp(model.jnt_range[joint]), np.ptp(model.actuator_ctrlrange[actuator])
+        hinge = model.jnt_limited[joint] and model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_HINGE
+        if hinge and width <= np.deg2rad(4 * np.pi) and asked > _DEGREES_SUSPECTED * width:
+            lower, upper = model.jnt_range[joint]
+            named = f"joint '{model.joint(joint).name or joint}'"
+            raise ScenarioError(
+                got=f"{named} with a range of {lower:.3g} to {upper:.3g} rad, and commands over {asked:.3g} rad",
+                expected="commands within the joint's range",
+                where=where,
+                next_step='Angles of an MJCF are in degrees unless it says <compiler angle="radian"/>: add that, or '
+                "correct `range` of the joint or `ctrlrange` of its actuator.",
+            )
 
 
 def reach_of(scenario: Scenario) -> Reach:

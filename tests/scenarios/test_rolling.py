@@ -1,0 +1,106 @@
+"""A ball that a camera tracks has a spin that no channel shows: a window begins with that of rolling."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+import pytest
+
+import rsr
+from rsr.sessions import Episode
+
+DT_S, STEPS = 0.04, 8
+SCENE = """
+<mujoco>
+  <option timestep="0.005" tolerance="1e-10"/>
+  <default><geom contype="0" conaffinity="0"/></default>
+  <worldbody>
+    <body name="plate">
+      <joint name="tilt" axis="0 1 0" range="-17 17" limited="true" damping="0.5"/>
+      <geom name="plate" type="box" size="0.5 0.3 0.004" mass="3"/>
+    </body>
+    <body name="ball" pos="0 0 0.024"><freejoint name="ball"/>GEOM</body>
+  </worldbody>
+  <contact><pair geom1="plate" geom2="ball" condim="3" friction="FRICTION FRICTION 0 0 0"/></contact>
+  <actuator><position name="tilt" joint="tilt" kp="60" ctrlrange="-0.3 0.3"/></actuator>
+</mujoco>
+"""
+BALL = '<geom name="ball" type="sphere" size="0.02" mass="0.03"/>'
+BLOCK = '<geom name="ball" type="box" size="0.02 0.02 0.02" mass="0.03"/>'
+
+
+def board(folder, geom: str, friction: float = 0.6) -> rsr.Scenario:
+    path = folder / "plate.xml"
+    path.write_text(SCENE.replace("GEOM", geom).replace("FRICTION", str(friction)))
+    return rsr.Scenario.from_mjcf(
+        path,
+        dt=DT_S,
+        measured={"tilt": rsr.joints("tilt", noise=0.001), "ball": rsr.free_joint_position("ball", noise=0.0005)},
+        command={"u": rsr.actuators("tilt")},
+        tune={"gain": rsr.scale("actuator.kp")},
+    )
+
+
+def recorded(scenario: rsr.Scenario) -> tuple[Episode, np.ndarray]:
+    """A second and a half on the plate, measured as the channels say, and its true states [T, nq + nv]."""
+    model, rng = scenario.model(scenario.space.nominal), np.random.default_rng(0)
+    data = mujoco.MjData(model)
+    commands = 0.1 * np.sign(np.sin(4.0 * DT_S * np.arange(38)))[:, None]
+    states = []
+    for command in commands:
+        states.append(np.concatenate([data.qpos, data.qvel]))
+        data.ctrl[:] = command
+        mujoco.mj_step(model, data, STEPS)
+    true = np.array(states)
+    tilt, ball = (true[:, columns] for columns in (slice(0, 1), slice(1, 4)))
+    noisy = {"tilt": tilt + rng.normal(0, 0.001, tilt.shape), "ball": ball + rng.normal(0, 0.0005, ball.shape)}
+    return Episode(0, DT_S * np.arange(len(true)), {**noisy, "u": commands}), true
+
+
+def in_world(spin: np.ndarray, quaternion: np.ndarray) -> np.ndarray:
+    turned = np.zeros(3)
+    mujoco.mju_rotVecQuat(turned, spin, quaternion)
+    return turned
+
+
+def test_a_ball_whose_orientation_is_not_measured_begins_rolling_and_is_predicted(tmp_path):
+    scenario = board(tmp_path, BALL)
+    episode, true = recorded(scenario)
+    nq, states = scenario.base_model.nq, scenario.states(episode)
+    spins = states[:, nq + 4 : nq + 7]
+    expected = np.array([in_world(row[nq + 4 : nq + 7], row[4:8]) for row in true])
+    assert np.abs(expected).max() > 10.0
+    assert np.sqrt(np.mean(np.square(spins - expected)[4:-4])) < 1.5
+
+    def error_m(start: np.ndarray, row: int, ahead: int = 12) -> float:
+        model = scenario.model(scenario.space.nominal)
+        data = mujoco.MjData(model)
+        data.qpos[:], data.qvel[:] = start[:nq], start[nq : nq + model.nv]
+        for command in episode["u"][row : row + ahead]:
+            data.ctrl[:] = command
+            mujoco.mj_step(model, data, STEPS)
+        return float(np.linalg.norm(data.qpos[1:4] - true[row + ahead, 1:4]))
+
+    still = states.copy()
+    still[:, nq + 4 : nq + 7] = 0.0
+    rows = range(6, 24, 3)
+    rolled, slid = (np.mean([error_m(each[row], row) for row in rows]) for each in (states, still))
+    assert rolled < 0.5 * slid
+
+
+@pytest.mark.parametrize("row", [8, 12])
+def test_a_block_that_slides_is_not_taken_for_one_that_tips_over(tmp_path, row):
+    scenario = board(tmp_path, BLOCK, friction=0.02)
+    episode, _ = recorded(scenario)
+    nq, states = scenario.base_model.nq, scenario.states(episode)
+    assert np.abs(states[row, nq + 1]) > 0.02
+    # The plate itself turns, by a fraction of a radian in a second.
+    assert np.abs(states[row, nq + 4 : nq + 7]).max() < 0.7
+
+
+def test_what_touches_nothing_begins_without_spin(tmp_path):
+    scenario = board(tmp_path, BALL)
+    episode, _ = recorded(scenario)
+    lifted = {**episode.values, "ball": episode["ball"] + [0.0, 0.0, 0.2]}
+    states = scenario.states(Episode(0, episode.time_s, lifted))
+    assert not states[:, scenario.base_model.nq + 4 :].any()
