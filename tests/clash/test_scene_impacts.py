@@ -224,7 +224,7 @@ def test_impacts_that_are_yet_to_be_done_are_those_of_a_table(wall, impacts, tmp
     states = scene_states(wall, {name: values for name, values in columns.items() if not name.startswith("post")})
     kept = np.delete(np.arange(24), impacts.dropped)
     assert states[kept] == pytest.approx(impacts.states)
-    still = {name: 0.0 for name in column_names(wall)[0]}
+    still = dict.fromkeys(column_names(wall)[0], 0.0)
     with pytest.raises(SessionError, match="row 1 in which the two do not meet"):
         scene_states(wall, still | {"x": 0.05})
     with pytest.raises(SessionError, match="no turn, vx"):

@@ -3,8 +3,8 @@
 One such strike among ten turns a model that predicts most strikes into one that predicts hardly any, and two hide each
 other from any model that is fitted to one of them. So the search begins with the strikes that a law with a bounded loss
 misses least, takes in the others one by one while what is fitted so far expects them (a forward search; Atkinson and
-Riani, 2000), and in the end judges each by all others that were kept. Strikes that no law of impact allows speak against
-themselves, however many there are: the search begins without them.
+Riani, 2000), and in the end judges each by all others that were kept. Strikes that no law of impact allows speak
+against themselves, however many there are: the search begins without them.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ class AdaptedScene:
         poses, velocities, squares = scene.poses(states), scene.velocities(states), []
         for off in (-scene.turn_std_rad, scene.turn_std_rad):
             turned = states.copy()
-            for state, pose, velocity in zip(turned, poses + [0, 0, off], velocities, strict=True):
+            for state, pose, velocity in zip(turned, poses + np.array([0, 0, off]), velocities, strict=True):
                 scene.place(state[: scene.model.nq], state[scene.model.nq :], scene.struck, pose, velocity)
             gained = self(touching(scene, turned)[0])
             squares.append(to_contact(scene.shape, found.first.strikes, gained - found.gained) ** 2)
