@@ -23,7 +23,7 @@ from rsr.learned.clash import ContactScene, SceneStrikes, adapt_scene, read_scen
 from rsr.scenarios import load_scenario
 
 FITTED, JUDGED_IMPACTS = 10, 60
-DEVELOPMENT, JUDGED = tuple(range(6)), tuple(range(8306, 8318))
+DEVELOPMENT, JUDGED = tuple(range(6)), tuple(range(8318, 8330))
 KEYS = ("contact_kinds_error_ratio",)
 
 

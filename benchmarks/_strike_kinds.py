@@ -17,13 +17,23 @@ from strike_worlds.disturbed import with_errors, with_glitches
 from strike_worlds.stand_ins import DEVELOPMENT, JUDGED, KINDS, UnseenStandIn
 
 from rsr.common import Advance, generator
-from rsr.learned.clash import TOLERANCE, Adapted, BaseModel, StruckBlock, Surrogate, adapt, blend, relative_errors
+from rsr.learned.clash import (
+    CURVE,
+    TOLERANCE,
+    Adapted,
+    BaseModel,
+    StruckBlock,
+    Surrogate,
+    adapt,
+    blend,
+    relative_errors,
+)
 from rsr.realities import StrikeStandIn
 from rsr.realities.strikes import JUDGING_SEEDS, TUNING_SEEDS
 from rsr.scenarios.built_in.strike import RecordedStrikes, Shape
 from rsr.simulators import Collider
 
-FITTED, JUDGED_STRIKES = 10, 100
+FITTED, RESERVED, JUDGED_STRIKES = 10, 50, 100
 FAMILIES = ("rigid", "compliant")
 KEYS = (
     "accuracy_unseen_kinds",
@@ -57,7 +67,7 @@ def world_row(shape: Shape, surrogate: Surrogate | None, kind: str, seed: int) -
     """Accuracy of every arm on one stand-in; glitches and errors are tried on the unseen kinds."""
     unseen = kind in KINDS
     world = UnseenStandIn(shape, kind, seed) if unseen else StrikeStandIn(shape, seed)
-    recorded = world.record(FITTED + JUDGED_STRIKES)
+    recorded = world.record(RESERVED + JUDGED_STRIKES)
     few, held_out = parts(recorded)
     block = StruckBlock(shape)
     model, blended = adapt(block, few, seed), None if surrogate is None else adapt(surrogate, few, seed)
@@ -66,6 +76,9 @@ def world_row(shape: Shape, surrogate: Surrogate | None, kind: str, seed: int) -
         f"accuracy_{name}": accuracy(shape, arm, held_out)
         for name, arm in arms(shape, model, blended, few, seed).items()
     }
+    for count in sorted({*CURVE} - {FITTED}):
+        more = adapt(block, recorded.take(slice(0, count)), seed)
+        row[f"accuracy_after_{count}"] = accuracy(shape, more, held_out)
     if isinstance(world, UnseenStandIn):
         row |= {"material": world.material, "surface": world.surface}
         rng = generator(seed, "disturbed", kind, shape.name)
@@ -101,7 +114,7 @@ def arms(
 
 
 def parts(recorded: RecordedStrikes) -> tuple[RecordedStrikes, RecordedStrikes]:
-    return recorded.take(slice(0, FITTED)), recorded.take(slice(FITTED, None))
+    return recorded.take(slice(0, FITTED)), recorded.take(slice(RESERVED, None))
 
 
 def accuracy(shape: Shape, model: BaseModel | Adapted, held_out: RecordedStrikes) -> float:

@@ -22,7 +22,8 @@
 By kind of reality (`--parts kinds`, see `_strike_kinds.py`; rigid and compliant are of the law's own family, patch and
 flexible are not), intervals `_low` and `_high` are 95 %, over the stand-ins:
 
-    accuracy_<arm>_<kind>_<shape>  every arm: with and without the surrogate, with MuJoCo's own scene in its place
+    accuracy_<arm>_<kind>_<shape>  every arm: with and without the surrogate, with MuJoCo's own scene in its place;
+                                   after_3, after_5, after_20, after_50: adapted to so many strikes
     accuracy_unseen_kinds          adapted, semi-cylinder, patch and flexible; accuracy_material_*, accuracy_surface_*
     gain_unseen_kinds              the same less MuJoCo with a grid search
     glitch_loss, error_loss        what 15 % glitches cost, and normals and points that err by 1 degree and 0.7 mm

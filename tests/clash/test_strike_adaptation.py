@@ -11,11 +11,11 @@ from rsr.common.files import sha256
 from rsr.learned.clash import StruckBlock, accuracy, adapt, load_adapted, relative_errors, save_adapted
 from rsr.learned.clash.adaptation import glitches, identify
 from rsr.learned.clash.comparison import compare, learning_curve, splits
-from rsr.learned.clash.law import usual_law
+from rsr.learned.clash.law import against_any_law, usual_law
 from rsr.learned.clash.prediction import correct
 from rsr.learned.clash.residual import covariance, fit_residual, observe, variance
 from rsr.realities.strikes import TUNING_SEEDS, StrikeStandIn
-from rsr.scenarios.built_in.strike import RecordedStrikes, sample_strikes
+from rsr.scenarios.built_in.strike import Definition, RecordedStrikes, sample_strikes
 
 
 def few_and_others(recorded):
@@ -173,6 +173,21 @@ def test_glitches_that_hide_each_other_are_found(square, stand_ins):
     spoilt = recorded.after.copy()
     spoilt[[0, 3, 5, 8]] *= 0.4
     assert glitches(square, replace(recorded, after=spoilt)) == (0, 3, 5, 8)
+
+
+def test_strikes_that_no_impact_explains_are_found_where_they_are_the_majority(square, stand_ins):
+    """Six of ten, each spoilt in a way of its own: there is no majority that speaks against them, but momentum does."""
+    recorded = stand_ins[1].take(slice(0, 10))
+    spoilt = recorded.after.copy()
+    spoilt[[0, 4]] *= [[-1.0], [0.2]]
+    spoilt[[2, 3], 2] += [40.0, -60.0]
+    spoilt[[6, 9], :2] += [[1.5, 0.3], [-0.8, -1.2]]
+    assert glitches(square, replace(recorded, after=spoilt)) == (0, 2, 3, 4, 6, 9)
+
+
+def test_no_honest_strike_is_against_every_law(square, stand_ins):
+    for recorded in stand_ins:
+        assert not against_any_law(square, recorded, Definition.striker_mass_kg).any()
 
 
 def test_honest_strikes_are_kept(square, stand_ins):

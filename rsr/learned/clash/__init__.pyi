@@ -91,7 +91,11 @@ from rsr.learned.clash.scenes.model import AdaptedScene as AdaptedScene
 from rsr.learned.clash.scenes.scene import ContactScene as ContactScene
 from rsr.learned.clash.scenes.simulator import HybridScene as HybridScene
 from rsr.learned.clash.scenes.storage import load_scene as load_scene, save_scene as save_scene
-from rsr.learned.clash.scenes.tables import SceneStrikes as SceneStrikes, read_scene_strikes as read_scene_strikes
+from rsr.learned.clash.scenes.tables import (
+    SceneStrikes as SceneStrikes,
+    read_scene_strikes as read_scene_strikes,
+    scene_states as scene_states,
+)
 from rsr.learned.clash.segment import (
     ROUTES as ROUTES,
     SEGMENT_M as SEGMENT_M,

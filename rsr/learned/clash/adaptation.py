@@ -16,7 +16,7 @@ from torch import Tensor
 
 from rsr.common import CalibrationError, derive_seed
 from rsr.learned.clash.frame import to_contact
-from rsr.learned.clash.law import ImpactLaw, fit_from_rests, fit_law, missed_shares
+from rsr.learned.clash.law import ImpactLaw, against_any_law, fit_from_rests, fit_law, missed_shares
 from rsr.learned.clash.prediction import BaseModel, Blended, Trust, blend, correct, everywhere, surrogate_base
 from rsr.learned.clash.rejection import contradicted
 from rsr.learned.clash.sliding import SlidingModel, fit_sliding, velocities_known, with_velocities
@@ -24,7 +24,7 @@ from rsr.learned.clash.surrogate import Surrogate, reproducible
 from rsr.scenarios.built_in.strike import PARAMETERS, Definition, RecordedStrikes, Shape, Strikes
 
 GROUND = PARAMETERS.names.index("ground_friction")
-_MINIMUM = 3
+_MINIMUM, _POSSIBLE = 3, 4
 _STARTS, _STEPS, _RATE = 16, 400, 0.03
 
 
@@ -136,8 +136,11 @@ def glitches(
         mean, std = model.intervals(others.strikes)
         return np.abs((to_contact(shape, others.strikes, others.after) - mean) / std).max(axis=1)
 
-    law = fit_law(shape, recorded, striker_mass_kg=striker_mass_kg, bounded=True)
-    return contradicted(missed_shares(law, recorded), judged)
+    impossible = against_any_law(shape, recorded, striker_mass_kg)
+    if len(recorded) - impossible.sum() < _POSSIBLE:  # then the law is wrong for this contact, not most of its rows
+        impossible[:] = False
+    law = fit_law(shape, recorded.take(np.flatnonzero(~impossible)), striker_mass_kg=striker_mass_kg, bounded=True)
+    return contradicted(missed_shares(law, recorded), judged, impossible)
 
 
 # Which parameters explain recorded strikes: gradient descent through the frozen surrogate, from many starts.

@@ -19,6 +19,9 @@ _LIMITS = ([0, -0.3, 0.01, 0], [1.2, 0.6, 1.5, 0.03])
 _STARTS = [(restitution, 0.1, friction, 0.003) for restitution in (0.3, 0.7) for friction in (0.15, 0.4)]
 _USUAL_SHARE = 0.05
 """Of the speed, by which a law of four numbers misses."""
+_RESTITUTIONS, _FRICTIONS = (0.0, 0.25, 0.5, 0.75, 1.0), (0.0, 0.1, 0.2, 0.35, 0.6)
+_IMPOSSIBLE_SHARE = 0.25
+"""Of the speed, by which an honest strike misses every law."""
 _GROUND_FRICTION = 0.3
 """For recordings that do not say where blocks came to rest."""
 
@@ -118,6 +121,16 @@ def missed_shares(law: ImpactLaw, recorded: RecordedStrikes, mobility: np.ndarra
     """Length [N] of what the law misses, in shares of the striking speed."""
     strikes = recorded.strikes
     return np.linalg.norm(to_contact(law.shape, strikes, law(strikes, mobility) - recorded.after), axis=1)
+
+
+def against_any_law(shape: Shape, recorded: RecordedStrikes, striker_mass_kg: float) -> np.ndarray:
+    """Find strikes [N] that no restitution and no friction explain: momentum, moment, energy or the side is wrong."""
+    laws = (
+        ImpactLaw(shape, restitution, 0.0, friction, 0.0, striker_mass_kg=striker_mass_kg)
+        for restitution in _RESTITUTIONS
+        for friction in _FRICTIONS
+    )
+    return np.min([missed_shares(law, recorded) for law in laws], axis=0) > _IMPOSSIBLE_SHARE
 
 
 def _law(shape: Shape, numbers: np.ndarray, ground_friction: float, striker_mass_kg: float) -> ImpactLaw:

@@ -90,6 +90,7 @@ def save_adapted(folder: Path, model: Adapted) -> None:
 def load_adapted(folder: Path) -> Adapted:
     try:
         card, arrays = read_json(folder / "adapted.json"), read_arrays(folder / "adapted.npz")
+        _refuse_scene(folder, card)
         refuse_earlier(card, VERSION)
         identified = _identified(card)
         if identified is None:
@@ -106,6 +107,16 @@ def load_adapted(folder: Path) -> Adapted:
     parts = zip(bases, residuals, trusts, strict=True)
     members = tuple(Corrected(base.shape, *part) for part in parts)
     return Adapted(base, identified, law, Blended(members, arrays["weights"]), sliding, tuple(card["rejected"]))
+
+
+def _refuse_scene(folder: Path, card: dict[str, Any]) -> None:
+    if card.get("base") == "scene":
+        raise CalibrationError(
+            got="the adapted scene of a scenario",
+            expected="a model of a round nose that strikes a prism, which alone plans and routes know",
+            where=str(folder),
+            next_step="Adapt with --shape; of a scene, load_scene(folder) says how impacts end.",
+        )
 
 
 def refuse_earlier(card: dict[str, Any], version: int) -> None:

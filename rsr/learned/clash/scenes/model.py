@@ -17,7 +17,7 @@ from rsr.learned.clash.law import ImpactLaw
 from rsr.learned.clash.prediction import mixed
 from rsr.learned.clash.residual import Z90, ObservedStrikes, Residual, observe
 from rsr.learned.clash.scenes.impacts import SceneImpacts, simulate
-from rsr.learned.clash.scenes.meeting import met_again
+from rsr.learned.clash.scenes.meeting import met_again, touching
 from rsr.learned.clash.scenes.scene import ContactScene
 from rsr.learned.clash.scenes.tables import SceneStrikes
 from rsr.learned.clash.sliding import SlidingModel
@@ -113,7 +113,22 @@ class AdaptedScene:
         """Find the measured components [N, 3] that lie in their intervals, 90 % wide by default."""
         found = self.collide(recorded.states)
         missed = to_contact(self.scene.shape, found.first.strikes, found.gained - recorded.gained)
-        return np.abs(missed) <= z * found.std
+        return np.abs(missed) <= z * np.hypot(found.std, self.pose_spread(recorded.states))
+
+    def pose_spread(self, states: np.ndarray) -> np.ndarray:
+        """Deviation [N, 3] that comes of recorded turns that err, as `Collided.std`: changes from one off either way.
+
+        Flat on flat, which end touches first, and whether the other one follows, hangs on a tenth of a degree.
+        """
+        scene, found = self.scene, self.collide(states)
+        poses, velocities, squares = scene.poses(states), scene.velocities(states), []
+        for off in (-scene.turn_std_rad, scene.turn_std_rad):
+            turned = states.copy()
+            for state, pose, velocity in zip(turned, poses + np.array([0, 0, off]), velocities, strict=True):
+                scene.place(state[: scene.model.nq], state[scene.model.nq :], scene.struck, pose, velocity)
+            gained = self(touching(scene, turned)[0])
+            squares.append(to_contact(scene.shape, found.first.strikes, gained - found.gained) ** 2)
+        return np.sqrt(np.mean(squares, axis=0))
 
 
 def bases(scene: ContactScene, law: ImpactLaw, impacts: SceneImpacts) -> tuple[np.ndarray, np.ndarray]:

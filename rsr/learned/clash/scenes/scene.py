@@ -81,6 +81,19 @@ class ContactScene:
             self.declared.struck, outline, (longest,), float(np.ptp(points @ self.axes[2])), mass_kg, gyration_m
         )
 
+    @cached_property
+    def turn_std_rad(self) -> float:
+        """How far off recorded turns of the struck body are, by the noise that its channels declare."""
+        noise = np.zeros(self.model.nv)
+        for observed in self.scenario.observed:
+            noise[list(observed.dofs)] = observed.noise
+        first = int(self.model.jnt_dofadr[self.free])
+        if (turning := noise[first + 3 : first + 6].max()) > 0:
+            return float(turning)
+        # Of places alone: a turn is seen by where both ends of the body are.
+        reach = np.linalg.norm(self.shape.outline, axis=1).max()
+        return float(noise[first : first + 3].max() / (np.sqrt(2) * reach))
+
     # Poses and velocities of the struck body in the plane.
 
     def poses(self, states: np.ndarray) -> np.ndarray:

@@ -40,6 +40,8 @@ def save_scene(folder: Path, model: AdaptedScene) -> None:
 def load_scene(folder: Path) -> AdaptedScene:
     try:
         card, arrays = read_json(folder / "adapted.json"), read_arrays(folder / "adapted.npz")
+        if card.get("base") != "scene":
+            raise ValueError("a model of strikes on a prism, which load_adapted reads")
         refuse_earlier(card, VERSION)
         first, second = (stored_residual(arrays, name, card["residuals"][name]) for name in _MEMBERS)
         sliding = None if card["sliding"] is None else SlidingModel(**card["sliding"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -99,9 +100,7 @@ def read_scene_strikes(path: Path, scene: ContactScene, fewest: int = FEWEST) ->
         advice = "Write our name first, then the one in your tables, such as {x: puck_x}."
         raise ScenarioError(got=", ".join(sorted(unknown)), expected=f"some of {known}", where=where, next_step=advice)
     columns = numbers_of(path, [*before, *after], rest, called=scene.declared.table)
-    count = len(columns[before[0]])
-    states = np.array([_state(scene, columns, row) for row in range(count)]).reshape(count, -1)
-    yaw = columns["turn"]
+    states, yaw = _states(scene, columns), columns["turn"]
     change = np.column_stack([columns[name] for name in after]) - np.column_stack([columns[n] for n in before[3:6]])
     gained = np.column_stack([rotated(change[:, :2], -yaw), change[:, 2]])
     moved = None
@@ -111,6 +110,37 @@ def read_scene_strikes(path: Path, scene: ContactScene, fewest: int = FEWEST) ->
     _refuse_restless(path, scene, states, change)
     refuse_copies(path, columns, fewest)
     return _meeting(path, scene, SceneStrikes(states, gained, moved))
+
+
+def scene_states(scene: ContactScene, columns: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Make states [N, n] in which the two just touch, as an adapted scene takes them: impacts that are yet to be done.
+
+    Args:
+        columns: those of the table that say how the two meet, by our names; [N] or a number for all.
+    """
+    before = column_names(scene)[0]
+    if missing := [name for name in before if name not in columns]:
+        raise SessionError(
+            got=f"no {', '.join(missing)}",
+            expected=", ".join(before),
+            where=f"impacts in scenario {scene.scenario.name}",
+            next_step="Say of each how the two meet, as in a table of recorded impacts.",
+        )
+    arrays = np.broadcast_arrays(*(np.atleast_1d(columns[name]).astype(float) for name in before))
+    placed, far = touching(scene, _states(scene, dict(zip(before, arrays, strict=True))))
+    if np.isnan(far).any():
+        raise SessionError(
+            got=f"{name_rows(np.flatnonzero(np.isnan(far)))} in which the two do not meet",
+            expected="poses at most 20 mm from touching, and velocities that bring them nearer",
+            where=f"impacts in scenario {scene.scenario.name}",
+            next_step="Place the two next to one another, or leave these out.",
+        )
+    return placed
+
+
+def _states(scene: ContactScene, columns: dict[str, np.ndarray]) -> np.ndarray:
+    count = len(columns["turn"])
+    return np.array([_state(scene, columns, row) for row in range(count)]).reshape(count, -1)
 
 
 def _state(scene: ContactScene, columns: dict[str, np.ndarray], row: int) -> np.ndarray:
