@@ -58,9 +58,7 @@ def check_parity(
 ) -> Parity:
     """Step both simulators from `count` random states for every pair of geometries that can collide."""
     model = simulator.scenario.model(simulator.scenario.space.nominal)
-    apart = model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_CONTACT
-    able = () if apart else _collision.geom_pairs(model)
-    pairs = {_name(model, (first, second)): (first, second) for first, second, _ in able}
+    pairs = pairs_that_touch(model)
     free = [np.concatenate([_random_position(model, rng), 0.1 * rng.normal(size=model.nv)]) for _ in range(count)]
     # Without contact first: a difference there is in the smooth dynamics, and would show in every pair.
     states = {FREE_MOTION: np.array(free)}
@@ -68,6 +66,13 @@ def check_parity(
     with MujocoSimulator(converged(simulator.scenario), threads) as reference:
         errors = {name: _velocity_error(simulator, reference, rows) for name, rows in states.items() if len(rows)}
     return Parity(errors, tuple(name for name, rows in states.items() if not len(rows)), tolerance)
+
+
+def pairs_that_touch(model: mujoco.MjModel) -> dict[str, Pair]:
+    """Name each pair of geometries that can collide; none where the MJCF switches contact off."""
+    if model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_CONTACT:
+        return {}
+    return {_name(model, (first, second)): (first, second) for first, second, _ in _collision.geom_pairs(model)}
 
 
 def _velocity_error(simulator: MjxSimulator, reference: MujocoSimulator, states: np.ndarray) -> float:
