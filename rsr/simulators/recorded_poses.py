@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -19,7 +20,9 @@ from rsr.sessions import Episode, Finding, Session, counted
 _ROWS = 400
 """Rows of a session that are looked at, evenly over all of its episodes."""
 _DEEP = 0.25
-"""Share of a body's smallest half-width: real contact gives way by less, and trackers are better than that ..."""
+"""Share of a body's smallest half-width: real contact gives way by less, and most trackers are better than that."""
+_NOISES = 3.0
+"""Or of how far noise alone moves the point of contact, in standard deviations: more at the end of a long limb ..."""
 _OFTEN = 0.05
 """... in all but this share of rows: at an impact a filter may cut the corner."""
 _LATEST_S = 0.06
@@ -43,11 +46,13 @@ class _Scene:
         model: nominal, with margins that let contacts be seen before they touch.
         placed: [nbody], whether every joint between a body and the world is observed.
         width_m: [nbody], smallest half-width of each body's largest geom.
+        noise: [nv], standard deviation of the measurement of each joint coordinate.
     """
 
     model: mujoco.MjModel
     placed: np.ndarray
     width_m: np.ndarray
+    noise: np.ndarray
 
 
 def judge_poses(scenario: Scenario, session: Session) -> Iterator[Finding]:
@@ -61,16 +66,17 @@ def judge_poses(scenario: Scenario, session: Session) -> Iterator[Finding]:
 def _scene(scenario: Scenario) -> _Scene:
     model = copy.copy(scenario.model(scenario.space.nominal))
     model.geom_margin[:], model.pair_margin[:] = _FAR_M, _FAR_M
-    seen = np.zeros(model.nv, bool)
+    seen, noise = np.zeros(model.nv, bool), np.zeros(model.nv)
     for observed in scenario.observed:
         seen[list(observed.dofs)] = True
+        noise[list(observed.dofs)] = observed.noise
     placed, width_m = np.ones(model.nbody, bool), np.full(model.nbody, np.inf)
     for body in range(1, model.nbody):
         dofs = slice(model.body_dofadr[body], model.body_dofadr[body] + model.body_dofnum[body])
         placed[body] = placed[model.body_parentid[body]] and bool(seen[dofs].all())
         halves = [model.geom_aabb[geom, 3:] for geom in range(model.ngeom) if model.geom_bodyid[geom] == body]
         width_m[body] = min(max(halves, key=np.prod)) if halves else np.inf
-    return _Scene(model, placed, width_m)
+    return _Scene(model, placed, width_m, noise)
 
 
 def _inside(scenario: Scenario, scene: _Scene, session: Session, where: str) -> Iterator[Finding]:
@@ -111,8 +117,8 @@ def _deep(
     data = mujoco.MjData(scene.model)
     for episode, row in rows:
         data.qpos[:] = _pose(scenario, episode, row, late)
-        for pair, (distance_m, ground) in _distances(scene, data).items():
-            if -distance_m > _DEEP * min(scene.width_m[list(pair)]):
+        for pair, (distance_m, ground, noise_m) in _distances(scene, data).items():
+            if -distance_m > max(_DEEP * min(scene.width_m[list(pair)]), _NOISES * noise_m):
                 deepest.setdefault(pair, []).append((-distance_m, episode.index, row, ground))
     return deepest
 
@@ -175,7 +181,7 @@ def _unsupported(scenario: Scenario, scene: _Scene, session: Session, where: str
     data, (episode, row) = mujoco.MjData(scene.model), rests[int(np.argmax(leaves))]
     data.qpos[:] = _pose(scenario, episode, row)
     body = free[int(np.argmax(share[int(np.argmax(leaves))]))]
-    gaps = [distance_m for pair, (distance_m, _) in _distances(scene, data).items() if body in pair]
+    gaps = [distance_m for pair, (distance_m, *_) in _distances(scene, data).items() if body in pair]
     gap = f", {1e3 * min(gaps):.0f} mm from the nearest body" if gaps and min(gaps) > 0 else ""
     yield Finding(
         "care", "physics", where,
@@ -204,22 +210,32 @@ def _pose(scenario: Scenario, episode: Episode, row: int, late: tuple[str, int] 
     return qpos
 
 
-def _distances(scene: _Scene, data: mujoco.MjData) -> dict[tuple[int, int], tuple[float, str]]:
+def _distances(scene: _Scene, data: mujoco.MjData) -> dict[tuple[int, int], tuple[float, str, float]]:
     """Smallest distance of each pair of bodies that may touch and are placed, of two trees; negative inside.
 
-    With it the name of the first one's geom: the world has many, and "the world" names none of them.
+    With it the name of the first one's geom (the world has many, and "the world" names none of them), and the standard
+    deviation that noise gives that distance, where it is negative.
     """
     model, found = scene.model, {}
     mujoco.mj_kinematics(model, data)
     mujoco.mj_comPos(model, data)
     mujoco.mj_collision(model, data)
-    for geoms, distance_m in zip(data.contact.geom, data.contact.dist, strict=True):
-        geom, other = sorted(geoms.tolist(), key=lambda geom: int(model.geom_bodyid[geom]))
+    for contact in data.contact:
+        geom, other = sorted(contact.geom.tolist(), key=lambda geom: int(model.geom_bodyid[geom]))
         pair = int(model.geom_bodyid[geom]), int(model.geom_bodyid[other])
         # Links of one robot may overlap where its collision shapes are rough: that says nothing of the recording.
         if model.body_rootid[pair[0]] != model.body_rootid[pair[1]] and scene.placed[list(pair)].all():
-            found[pair] = min((float(distance_m), model.geom(geom).name), found.get(pair, (np.inf, "")))
+            noise_m = _noise_m(scene, data, contact, pair) if contact.dist < 0 else 0.0
+            found[pair] = min((float(contact.dist), model.geom(geom).name, noise_m), found.get(pair, (np.inf, "", 0.0)))
     return found
+
+
+def _noise_m(scene: _Scene, data: mujoco.MjData, contact: Any, pair: tuple[int, int]) -> float:
+    """Standard deviation along a contact's normal: noise of an angle counts by its lever."""
+    jacobians = np.zeros((2, 3, scene.model.nv))
+    for jacobian, body in zip(jacobians, pair, strict=True):
+        mujoco.mj_jac(scene.model, data, jacobian, None, contact.pos, body)
+    return float(np.linalg.norm(contact.frame[:3] @ (jacobians[1] - jacobians[0]) * scene.noise))
 
 
 def _rests(scenario: Scenario, episode: Episode) -> list[int]:

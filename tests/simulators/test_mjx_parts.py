@@ -208,6 +208,16 @@ def test_parity_brings_a_link_that_hangs_from_a_free_body_into_contact():
     assert len(touching_states(model, pair, np.random.default_rng(0), 4)) == 4
 
 
+def test_parity_is_judged_where_no_point_of_a_capsule_is_deep_inside():
+    model = mujoco.MjModel.from_xml_string(FLAIL.replace('geom2="beater"', 'geom2="handle"'))
+    (pair,) = pairs_that_touch(model).values()
+    data = mujoco.MjData(model)
+    for state in touching_states(model, pair, np.random.default_rng(0), 8):
+        data.qpos = state[: model.nq]
+        mujoco.mj_forward(model, data)
+        assert -data.contact.dist.min() < 0.005  # 0.2 m, where the last point of the pair was taken for the deepest
+
+
 def test_parity_names_no_pair_where_contact_is_switched_off():
     model = mujoco.MjModel.from_xml_string(FLAIL)
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT

@@ -67,6 +67,21 @@ def test_a_late_encoder_is_no_wrong_pose():
     assert "`delay_s: 0.027" in finding.next_step, finding.next_step
 
 
+def test_the_end_of_a_bar_may_dip_in_by_what_the_stated_noise_of_its_angle_explains():
+    rng = np.random.default_rng(0)
+    session = throws()
+    noisy = [
+        replace(each, values={**each.values, "elbow_angle": each["elbow_angle"] + rng.normal(0, 0.3, (len(each), 1))})
+        for each in session.episodes
+    ]
+    session = replace(session, episodes=tuple(noisy))
+    assert [finding.severity for finding in judge_poses(elbow(), session)] == ["reject"]
+    stated = tuple(
+        replace(each, noise=0.3) if each.channel.name == "elbow_angle" else each for each in elbow().observed
+    )
+    assert list(judge_poses(replace(elbow(), observed=stated), session)) == []
+
+
 def test_a_table_that_is_lower_than_recorded_leaves_bodies_in_the_air():
     (finding,) = changed("link1_position", lambda place: place + np.array([0.0, 0.0, 0.03]))
     assert finding.severity == "care"

@@ -43,8 +43,8 @@ def share_outside(values: np.ndarray, limits: np.ndarray) -> np.ndarray:
     finite = np.isfinite(values)
     lowest = np.min(values, axis=0, where=finite, initial=np.inf)
     highest = np.max(values, axis=0, where=finite, initial=-np.inf)
-    bounded = np.isfinite(limits).all(axis=1)
-    low, high = np.where(bounded[:, None], limits, 0.0).T
+    bounded = np.isfinite(limits[:, 0]) & np.isfinite(limits[:, 1])
+    low, high = np.where(bounded, limits[:, 0], 0.0), np.where(bounded, limits[:, 1], 0.0)
     outside = np.maximum(low - lowest, highest - high)
     return np.where(bounded, outside / np.maximum(high - low, 1e-12), -np.inf)
 

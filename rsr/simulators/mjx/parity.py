@@ -97,8 +97,11 @@ def touching_states(model: mujoco.MjModel, pair: Pair, rng: np.random.Generator,
         mujoco.mj_kinematics(model, data)
         mujoco.mj_collision(model, data)
         # Deep overlaps make forces so large that rounding differences of the solvers exceed the tolerance.
-        depths = {tuple(sorted(contact.geom)): -contact.dist for contact in data.contact}
-        if depths.get(tuple(sorted(pair)), -1.0) > 0 and max(depths.values()) < _TOO_DEEP_M:
+        depths: dict[Pair, float] = {}
+        for contact in data.contact:  # a pair may touch at several points, a capsule on a plane at both ends
+            touching = int(min(contact.geom)), int(max(contact.geom))
+            depths[touching] = max(depths.get(touching, -np.inf), -contact.dist)
+        if depths.get((min(pair), max(pair)), -1.0) > 0 and max(depths.values()) < _TOO_DEEP_M:
             states.append(np.concatenate([data.qpos, 0.1 * rng.normal(size=model.nv)]))
         if len(states) == count:
             break
