@@ -37,8 +37,8 @@ def ingest(
     Args:
         sources: files or folders of one format; each becomes one or more episodes.
         scenario: what they are to be used for: a built-in scenario, or the path of a scenario's YAML file.
-        format: of the sources, where it is not recognised: rosbag2, mcap, lerobot, hdf5, npz, csv, parquet, sage,
-            rsr_text, pace.
+        format: of the sources, where it is not recognised: rosbag1, rosbag2, mcap, lerobot, hdf5, npz, csv,
+            parquet, sage, rsr_text, pace, bam.
         map: YAML file that says which columns are which channels; what it lacks is guessed, asked and written to it. By
             default mappings/<scenario>.yaml.
         out: folder of the sessions.

@@ -11,3 +11,4 @@ from rsr.planning.transitions import (
     TransitionPairs as TransitionPairs,
     novelty_map as novelty_map,
 )
+from rsr.planning.wrong_way import judge_directions as judge_directions

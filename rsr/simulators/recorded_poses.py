@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -19,9 +20,13 @@ from rsr.sessions import Episode, Finding, Session, counted
 _ROWS = 400
 """Rows of a session that are looked at, evenly over all of its episodes."""
 _DEEP = 0.25
-"""Share of a body's smallest half-width: real contact gives way by less, and trackers are better than that ..."""
+"""Share of a body's smallest half-width: real contact gives way by less, and most trackers are better than that."""
+_NOISES = 3.0
+"""Or of how far noise alone moves the point of contact, in standard deviations: more at the end of a long limb ..."""
 _OFTEN = 0.05
 """... in all but this share of rows: at an impact a filter may cut the corner."""
+_LATEST_S = 0.06
+"""Clock offsets up to this, either way, are tried before poses are called impossible."""
 _REST_S, _REST_NOISES = 0.3, 6.0
 """At rest is what strays by less than so many standard deviations of its noise for so long."""
 _RESTS = 24
@@ -41,11 +46,13 @@ class _Scene:
         model: nominal, with margins that let contacts be seen before they touch.
         placed: [nbody], whether every joint between a body and the world is observed.
         width_m: [nbody], smallest half-width of each body's largest geom.
+        noise: [nv], standard deviation of the measurement of each joint coordinate.
     """
 
     model: mujoco.MjModel
     placed: np.ndarray
     width_m: np.ndarray
+    noise: np.ndarray
 
 
 def judge_poses(scenario: Scenario, session: Session) -> Iterator[Finding]:
@@ -59,41 +66,102 @@ def judge_poses(scenario: Scenario, session: Session) -> Iterator[Finding]:
 def _scene(scenario: Scenario) -> _Scene:
     model = copy.copy(scenario.model(scenario.space.nominal))
     model.geom_margin[:], model.pair_margin[:] = _FAR_M, _FAR_M
-    seen = np.zeros(model.nv, bool)
+    seen, noise = np.zeros(model.nv, bool), np.zeros(model.nv)
     for observed in scenario.observed:
         seen[list(observed.dofs)] = True
+        noise[list(observed.dofs)] = observed.noise
     placed, width_m = np.ones(model.nbody, bool), np.full(model.nbody, np.inf)
     for body in range(1, model.nbody):
         dofs = slice(model.body_dofadr[body], model.body_dofadr[body] + model.body_dofnum[body])
         placed[body] = placed[model.body_parentid[body]] and bool(seen[dofs].all())
         halves = [model.geom_aabb[geom, 3:] for geom in range(model.ngeom) if model.geom_bodyid[geom] == body]
         width_m[body] = min(max(halves, key=np.prod)) if halves else np.inf
-    return _Scene(model, placed, width_m)
+    return _Scene(model, placed, width_m, noise)
 
 
 def _inside(scenario: Scenario, scene: _Scene, session: Session, where: str) -> Iterator[Finding]:
     """Find pairs of bodies that lie deep inside each other, time and again."""
     rows = [(episode, row) for episode in session.episodes for row in range(len(episode))]
     rows = rows[:: max(1, len(rows) // _ROWS)]
+    deepest = _deep(scenario, scene, rows)
+    pair, found = max(deepest.items(), key=lambda each: len(each[1]), default=(None, []))
+    if pair is None or len(found) <= _OFTEN * len(rows):
+        return
+    depth_m, episode, row, ground = max(found)
+    first, second = _name(scene.model, pair[0], ground), _name(scene.model, pair[1])
+    got = (
+        f"{second} inside {first} by up to {1e3 * depth_m:.0f} mm (episode {episode} row {row}), and deep inside in "
+        f"{100 * len(found) / len(rows):.0f} % of rows"
+    )
+    offset = _clock_offset(scenario, scene, rows, len(found))
+    if offset is not None:
+        yield _clock_finding(scenario, *offset, got, where)
+        return
+    yield Finding(
+        "reject", "physics", where,
+        got=got,
+        expected="poses in which bodies touch and do not penetrate",
+        next_step=f"{_REMEDY}; then store the session again, or correct the scene.",
+    )  # fmt: skip
+
+
+def _deep(
+    scenario: Scenario, scene: _Scene, rows: list[tuple[Episode, int]], late: tuple[str, int] = ("", 0)
+) -> dict[tuple[int, int], list[tuple[float, int, int, str]]]:
+    """Collect how deep (m), in which episode and row, each pair of bodies lies inside each other.
+
+    Args:
+        late: a channel, and how many rows later than the others it is stamped.
+    """
     deepest: dict[tuple[int, int], list[tuple[float, int, int, str]]] = {}
     data = mujoco.MjData(scene.model)
     for episode, row in rows:
-        data.qpos[:] = _pose(scenario, episode, row)
-        for pair, (distance_m, ground) in _distances(scene, data).items():
-            if -distance_m > _DEEP * min(scene.width_m[list(pair)]):
+        data.qpos[:] = _pose(scenario, episode, row, late)
+        for pair, (distance_m, ground, noise_m) in _distances(scene, data).items():
+            if -distance_m > max(_DEEP * min(scene.width_m[list(pair)]), _NOISES * noise_m):
                 deepest.setdefault(pair, []).append((-distance_m, episode.index, row, ground))
-    often = {pair: found for pair, found in deepest.items() if len(found) > _OFTEN * len(rows)}
-    if not often:
-        return
-    pair, found = max(often.items(), key=lambda each: len(each[1]))
-    depth_m, episode, row, ground = max(found)
-    first, second = _name(scene.model, pair[0], ground), _name(scene.model, pair[1])
-    yield Finding(
-        "reject", "physics", where,
-        got=f"{second} inside {first} by up to {1e3 * depth_m:.0f} mm (episode {episode} row {row}), and deep inside "
-        f"in {100 * len(found) / len(rows):.0f} % of rows",
-        expected="poses in which bodies touch and do not penetrate",
-        next_step=f"{_REMEDY}; then store the session again, or correct the scene.",
+    return deepest
+
+
+def _clock_offset(
+    scenario: Scenario, scene: _Scene, rows: list[tuple[Episode, int]], usual: int
+) -> tuple[str, int, float] | None:
+    """Find how late one channel of joints is stamped, if with that taken off the poses are possible.
+
+    A limb that swings at 10 rad/s is drawn decimetres off by 30 ms: the same sight as a wrong zero.
+
+    Args:
+        usual: rows that are deep inside as recorded.
+
+    Returns:
+        The channel, how many rows later than the others it is stamped, and the share of rows that are then still deep
+        inside; None if no offset explains the poses.
+    """
+    reach = round(_LATEST_S / scenario.control_dt_s)
+    joints = [each.channel.name for each in scenario.observed if each.qpos and each.channel.frame == "joint"]
+    offsets = [(name, shift) for name in joints for shift in range(-reach, reach + 1) if shift]
+    if len(scenario.observed) < 2 or not offsets:
+        return None
+    counts = [max(map(len, _deep(scenario, scene, rows, offset).values()), default=0) for offset in offsets]
+    least, _, (name, shift) = min((count, abs(each[1]), each) for count, each in zip(counts, offsets, strict=True))
+    explained = least <= min(usual / 2, _OFTEN * len(rows))
+    return (name, shift, least / len(rows)) if explained else None
+
+
+def _clock_finding(scenario: Scenario, name: str, shift: int, share: float, got: str, where: str) -> Finding:
+    side, delay_s = "late" if shift > 0 else "early", shift * scenario.control_dt_s
+    tuned = [scenario.space.names[index] for channel, index in scenario.sensor_delays if channel == name]
+    remedy = (
+        f"Parameter '{tuned[0]}' estimates that."
+        if tuned
+        else f"If it is, take that off with `delay_s: {delay_s:.3g}` in the mapping, or add a parameter with "
+        f"`sensor_delay: {name}`. If not: {_REMEDY[0].lower()}{_REMEDY[1:]}."
+    )
+    return Finding(
+        "note" if tuned else "care", "clock", f"{where}, channel '{name}'",
+        got=f"{got}; in {100 * share:.0f} % if '{name}' is stamped about {1e3 * abs(delay_s):.0f} ms {side}",
+        expected="one clock for all channels",
+        next_step=remedy,
     )  # fmt: skip
 
 
@@ -129,7 +197,7 @@ def _unsupported(scenario: Scenario, scene: _Scene, session: Session, where: str
     data, (episode, row) = mujoco.MjData(scene.model), rests[int(np.argmax(leaves))]
     data.qpos[:] = _pose(scenario, episode, row)
     body = free[int(np.argmax(share[int(np.argmax(leaves))]))]
-    gaps = [distance_m for pair, (distance_m, _) in _distances(scene, data).items() if body in pair]
+    gaps = [distance_m for pair, (distance_m, *_) in _distances(scene, data).items() if body in pair]
     gap = f", {1e3 * min(gaps):.0f} mm from the nearest body" if gaps and min(gaps) > 0 else ""
     yield Finding(
         "care", "physics", where,
@@ -148,30 +216,42 @@ def _flies(model: mujoco.MjModel, body: int) -> bool:
     return mujoco.mjtJoint.mjJNT_FREE in joints.tolist()
 
 
-def _pose(scenario: Scenario, episode: Episode, row: int) -> np.ndarray:
+def _pose(scenario: Scenario, episode: Episode, row: int, late: tuple[str, int] = ("", 0)) -> np.ndarray:
+    """Recorded positions [nq]; of the channel that is stamped late, those of so many rows later."""
     qpos = scenario.base_model.qpos0.copy()
     for observed in scenario.observed:
         if observed.qpos:
-            qpos[list(observed.qpos)] = episode[observed.channel.name][row]
+            shown = row + late[1] if observed.channel.name == late[0] else row
+            qpos[list(observed.qpos)] = episode[observed.channel.name][min(max(shown, 0), len(episode) - 1)]
     return qpos
 
 
-def _distances(scene: _Scene, data: mujoco.MjData) -> dict[tuple[int, int], tuple[float, str]]:
+def _distances(scene: _Scene, data: mujoco.MjData) -> dict[tuple[int, int], tuple[float, str, float]]:
     """Smallest distance of each pair of bodies that may touch and are placed, of two trees; negative inside.
 
-    With it the name of the first one's geom: the world has many, and "the world" names none of them.
+    With it the name of the first one's geom (the world has many, and "the world" names none of them), and the standard
+    deviation that noise gives that distance, where it is negative.
     """
     model, found = scene.model, {}
     mujoco.mj_kinematics(model, data)
     mujoco.mj_comPos(model, data)
     mujoco.mj_collision(model, data)
-    for geoms, distance_m in zip(data.contact.geom, data.contact.dist, strict=True):
-        geom, other = sorted(geoms.tolist(), key=lambda geom: int(model.geom_bodyid[geom]))
+    for contact in data.contact:
+        geom, other = sorted(contact.geom.tolist(), key=lambda geom: int(model.geom_bodyid[geom]))
         pair = int(model.geom_bodyid[geom]), int(model.geom_bodyid[other])
         # Links of one robot may overlap where its collision shapes are rough: that says nothing of the recording.
         if model.body_rootid[pair[0]] != model.body_rootid[pair[1]] and scene.placed[list(pair)].all():
-            found[pair] = min((float(distance_m), model.geom(geom).name), found.get(pair, (np.inf, "")))
+            noise_m = _noise_m(scene, data, contact, pair) if contact.dist < 0 else 0.0
+            found[pair] = min((float(contact.dist), model.geom(geom).name, noise_m), found.get(pair, (np.inf, "", 0.0)))
     return found
+
+
+def _noise_m(scene: _Scene, data: mujoco.MjData, contact: Any, pair: tuple[int, int]) -> float:
+    """Standard deviation along a contact's normal: noise of an angle counts by its lever."""
+    jacobians = np.zeros((2, 3, scene.model.nv))
+    for jacobian, body in zip(jacobians, pair, strict=True):
+        mujoco.mj_jac(scene.model, data, jacobian, None, contact.pos, body)
+    return float(np.linalg.norm(contact.frame[:3] @ (jacobians[1] - jacobians[0]) * scene.noise))
 
 
 def _rests(scenario: Scenario, episode: Episode) -> list[int]:

@@ -18,6 +18,7 @@ from rsr.scenarios import Scenario
 from rsr.scenarios.channels.recorded import joint_ranges, target_of
 from rsr.sessions import Session, read_session
 from rsr.sessions.checks.inspection import inspect_session
+from rsr.sessions.checks.rules import share_outside
 from rsr.sessions.ingest.session import ingest
 from rsr.simulators import MujocoSimulator
 from rsr.simulators.unstable import warning_counts, warnings_since
@@ -119,3 +120,9 @@ def written(folder: Path, session: Session | None = None) -> tuple[Path, dict]:
         channels[each.name] |= {"quaternion": "wxyz"} if each.is_quaternion else {"unit": each.unit}
     given = {"time": {"column": "time_s"}, "episodes": {"column": "toss_id"}, "channels": channels}
     return folder / "throws.parquet", given
+
+
+def test_a_joint_without_limits_beside_one_with_limits_strays_by_nothing():
+    limits = np.array([[-np.inf, np.inf], [-1.5, 1.5]])
+    share = share_outside(np.array([[9.0, 1.8], [-9.0, 0.0]]), limits)
+    np.testing.assert_allclose(share, [-np.inf, 0.1])

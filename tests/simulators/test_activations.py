@@ -121,18 +121,20 @@ def test_mjx_begins_and_senses_as_c_does_and_its_derivatives_are_exact(tmp_path)
         "turn": rsr.sensor("tool_quat", noise=0.002),
         "torque": rsr.sensor("shoulder_torque", noise=0.05),
     }
-    scenario = sensing_arm(tmp_path, sensors, timeconst=0.02, tune=DELAYED)
+    late = rsr.sensor_delay("imu", upper=0.05)
+    scenario = sensing_arm(tmp_path, sensors, timeconst=0.02, tune=DELAYED | {"late": late})
     rng = np.random.default_rng(0)
     states = np.zeros((3, scenario.state_size))
     states[:, :4] = rng.uniform(-0.5, 0.5, (3, 4))
     actions = rng.uniform(-0.5, 0.5, (3, scenario.history_steps + 6, 2))
-    params = scenario.space.vector({"damping": 1.1, "gain": 0.9, "delay": 0.013})
+    params = scenario.space.vector({"damping": 1.1, "gain": 0.9, "delay": 0.013, "late": 0.01})
     simulator = MjxSimulator(scenario, threads=1)
     with MujocoSimulator(scenario, threads=1) as reference:
         expected = reference.rollout(states, actions, params)
     np.testing.assert_allclose(simulator.rollout(states, actions, params), expected, atol=1e-8)
     health = check_gradients(simulator, states, actions, params)
     assert health.healthy, str(health)
+    assert "late" not in str(health)  # the imu's readings depend on it, not the simulation: nothing to say
 
 
 def test_mjx_refuses_sensors_that_it_cannot_differentiate_and_names_another_method(tmp_path):

@@ -22,6 +22,7 @@ from rsr.simulators.mjx.dump import dump_first_bad
 from rsr.simulators.mjx.health import _compare
 from rsr.simulators.mjx.implicit import forward
 from rsr.simulators.mjx.parameters import Injector
+from rsr.simulators.mjx.parity import pairs_that_touch, touching_states
 from rsr.simulators.mjx.simulator import delay_weights
 
 
@@ -190,3 +191,34 @@ def test_health_compares_no_parameter_without_sensitivity():
     )
     exact[:, 1] = 0.5  # but a derivative where there is none is an error
     assert not _compare(("friction", "frictionloss", "armature"), exact, differences, np.zeros((2, 3)), 1e-4).healthy
+
+
+FLAIL = """<mujoco><default><geom contype="0" conaffinity="0"/></default><worldbody>
+    <geom name="board" type="plane" size="1 1 0.1"/>
+    <body name="handle" pos="0 0 0.5"><freejoint/><geom name="handle" type="capsule" size="0.015 0.12" mass="0.2"/>
+      <body name="beater" pos="0 0 0.12"><joint axis="0 1 0"/>
+        <geom name="beater" type="capsule" size="0.015" fromto="0 0 0 0 0 0.18" mass="0.15"/></body></body>
+    </worldbody><contact><pair geom1="board" geom2="beater"/></contact></mujoco>"""
+
+
+def test_parity_brings_a_link_that_hangs_from_a_free_body_into_contact():
+    model = mujoco.MjModel.from_xml_string(FLAIL)
+    ((name, pair),) = pairs_that_touch(model).items()
+    assert name == "board / beater"
+    assert len(touching_states(model, pair, np.random.default_rng(0), 4)) == 4
+
+
+def test_parity_is_judged_where_no_point_of_a_capsule_is_deep_inside():
+    model = mujoco.MjModel.from_xml_string(FLAIL.replace('geom2="beater"', 'geom2="handle"'))
+    (pair,) = pairs_that_touch(model).values()
+    data = mujoco.MjData(model)
+    for state in touching_states(model, pair, np.random.default_rng(0), 8):
+        data.qpos = state[: model.nq]
+        mujoco.mj_forward(model, data)
+        assert -data.contact.dist.min() < 0.005  # 0.2 m, where the last point of the pair was taken for the deepest
+
+
+def test_parity_names_no_pair_where_contact_is_switched_off():
+    model = mujoco.MjModel.from_xml_string(FLAIL)
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
+    assert pairs_that_touch(model) == {}

@@ -55,6 +55,33 @@ def test_a_joint_whose_sign_is_flipped_is_found_though_its_velocity_agrees():
     assert (finding.severity, finding.got.split(" by ")[0]) == ("reject", "link2 inside board")
 
 
+def test_a_late_encoder_is_no_wrong_pose():
+    """Swinging at 10 rad/s, a bar is drawn centimetres off by 27 ms: four frames of this camera."""
+
+    def late(angle: np.ndarray) -> np.ndarray:
+        return angle[np.maximum(np.arange(len(angle)) - 4, 0)]
+
+    (finding,) = changed("elbow_angle", late)
+    assert (finding.severity, finding.topic) == ("care", "clock")
+    assert "in 0 % if 'elbow_angle' is stamped about 27 ms late" in finding.got, finding.got
+    assert "`delay_s: 0.027" in finding.next_step, finding.next_step
+
+
+def test_the_end_of_a_bar_may_dip_in_by_what_the_stated_noise_of_its_angle_explains():
+    rng = np.random.default_rng(0)
+    session = throws()
+    noisy = [
+        replace(each, values={**each.values, "elbow_angle": each["elbow_angle"] + rng.normal(0, 0.3, (len(each), 1))})
+        for each in session.episodes
+    ]
+    session = replace(session, episodes=tuple(noisy))
+    assert [finding.severity for finding in judge_poses(elbow(), session)] == ["reject"]
+    stated = tuple(
+        replace(each, noise=0.3) if each.channel.name == "elbow_angle" else each for each in elbow().observed
+    )
+    assert list(judge_poses(replace(elbow(), observed=stated), session)) == []
+
+
 def test_a_table_that_is_lower_than_recorded_leaves_bodies_in_the_air():
     (finding,) = changed("link1_position", lambda place: place + np.array([0.0, 0.0, 0.03]))
     assert finding.severity == "care"

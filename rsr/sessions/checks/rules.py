@@ -43,9 +43,10 @@ def share_outside(values: np.ndarray, limits: np.ndarray) -> np.ndarray:
     finite = np.isfinite(values)
     lowest = np.min(values, axis=0, where=finite, initial=np.inf)
     highest = np.max(values, axis=0, where=finite, initial=-np.inf)
-    outside = np.maximum(limits[:, 0] - lowest, highest - limits[:, 1])
-    share = outside / np.maximum(limits[:, 1] - limits[:, 0], 1e-12)
-    return np.where(np.isfinite(limits).all(axis=1), share, -np.inf)
+    bounded = np.isfinite(limits[:, 0]) & np.isfinite(limits[:, 1])
+    low, high = np.where(bounded, limits[:, 0], 0.0), np.where(bounded, limits[:, 1], 0.0)
+    outside = np.maximum(low - lowest, highest - high)
+    return np.where(bounded, outside / np.maximum(high - low, 1e-12), -np.inf)
 
 
 def find_spikes(episodes: Sequence[Episode], channel: Channel) -> Events:

@@ -42,6 +42,7 @@ class _Signal:
         stamps_s: [N], increasing.
         values: [N, W], finite.
         unread, late: rows that were left out because they hold no finite number, or are stamped too early.
+        blank: those of the unread with no number at all, as where devices of other rates share a table.
     """
 
     channel: Channel
@@ -50,6 +51,7 @@ class _Signal:
     gap_s: float
     unread: int
     late: int
+    blank: int
 
     @property
     def kind(self) -> Kind:
@@ -138,7 +140,8 @@ def _signal(trial: RecordedTrial, channel: Channel, target: Target) -> _Signal:
     """One channel of a trial, without the rows that cannot be used; an angle that wraps is unwrapped or refused."""
     entry = trial.mapping.channels[channel.name]
     time_s, table = trial.table(entry.source or "")
-    values = convert(channel, entry, np.stack([table[column] for column in entry.columns], axis=1))
+    read = np.stack([table[column] for column in entry.columns], axis=1)
+    values = convert(channel, entry, read)
     stamps_s = time_s - (entry.delay_s or 0.0)
     finite = np.isfinite(values).all(axis=1) & np.isfinite(stamps_s)
     forward = np.zeros(len(finite), bool)
@@ -149,7 +152,7 @@ def _signal(trial: RecordedTrial, channel: Channel, target: Target) -> _Signal:
     if turning is not None:  # before anything is interpolated between the rows on both sides of a jump
         refuse_wraps(rows, turning, channel, f"{printable(trial.name)} of the recording")
         rows = np.where(turning, unwrapped(rows), rows)
-    return _Signal(channel, stamps_s[forward], rows, gap_s, unread, late)
+    return _Signal(channel, stamps_s[forward], rows, gap_s, unread, late, int(np.isnan(read).all(axis=1).sum()))
 
 
 def _count(recording: Recording, signal: _Signal, notes: Counter[str]) -> None:
@@ -159,7 +162,7 @@ def _count(recording: Recording, signal: _Signal, notes: Counter[str]) -> None:
         notes[f"rows of {name} without a finite number, left out"] += signal.unread
     if signal.late:
         notes[f"rows of {name} stamped no later than the one before, left out"] += signal.late
-    if signal.unread + signal.late > _UNUSABLE_SHARE * max(1, total):
+    if signal.unread - signal.blank + signal.late > _UNUSABLE_SHARE * (total - signal.blank) or not len(signal.values):
         raise SessionError(
             got=f"{signal.unread} rows without a finite number and {signal.late} stamped no later than the one before, "
             f"of {total}",

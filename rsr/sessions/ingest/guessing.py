@@ -151,7 +151,9 @@ class _Guess:
     def _longest_gap_s(self) -> float:
         steps = [2.0 * self.target.control_dt_s]
         for entry in self._entries().values():
-            time_s = self._times_s(self.recording.stream(entry["from"]))
+            values = self._values(entry)  # blank where other devices' rows stand between this one's
+            read = np.isfinite(values).any(axis=1) | np.isnan(values).all()
+            time_s = self._times_s(self.recording.stream(entry["from"]))[read]
             forward = np.diff(time_s)[np.diff(time_s) > 0]
             if forward.size:
                 steps.append(_GAP_STEPS * float(np.median(forward)))
@@ -207,6 +209,8 @@ class _Guess:
 
     def _unit(self, channel: Channel, entry: Map[str, Any]) -> str:
         stream = self.recording.stream(entry["from"])
+        if not set(entry["columns"]) <= set(stream.columns):  # they are asked for themselves
+            return channel.unit
         named = {stream.units.get(column) or unit_in_name(column) for column in entry["columns"]} | {
             unit_in_name(stream.name)
         }
@@ -226,7 +230,7 @@ class _Guess:
         if why is not None:
             self.said.append(f"{channel.name}: in {unit} ({why})")
         else:
-            columns = listed(entry["columns"])
+            columns = ("" if stream.named else f"{printable(stream.name)} ") + listed(entry["columns"])
             values = self._values(entry)
             seen = f"{np.nanmin(values):.3g} to {np.nanmax(values):.3g}" if np.isfinite(values).any() else "nothing"
             text = f"Channel '{channel.name}': in which unit are {columns}? Names do not tell; they read {seen}."

@@ -29,7 +29,8 @@ class GradientHealth:
         difference_error: name -> how far two difference steps disagree, relative: no agreement can be better.
         not_finite: how many derivatives are NaN or infinite.
         tolerance: relative error that counts as healthy.
-        insensitive: parameters on which nothing in these windows depends: there is nothing to compare.
+        insensitive: parameters on which nothing in these windows depends: there is nothing to compare. Those of
+            sensors alone are never named: they act on readings, after the simulation.
     """
 
     relative_error: dict[str, float]
@@ -102,7 +103,9 @@ def check_gradients(
         quotients = _central_differences(reference, states, actions, point)
     differences, disagreement = _most_consistent(quotients)
     exact = np.moveaxis(exact, -1, 1).reshape(differences.shape)
-    return _compare(space.names, exact, differences, disagreement, tolerance)
+    simulated = np.setdiff1d(np.arange(len(space)), simulator.scenario.sensor_parameters)
+    names = tuple(space.names[index] for index in simulated)
+    return _compare(names, exact[:, simulated], differences[:, simulated], disagreement[:, simulated], tolerance)
 
 
 def _central_differences(

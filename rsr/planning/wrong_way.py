@@ -1,0 +1,158 @@
+"""Channels recorded the wrong way round: a mirrored axis, a flipped sign, a zero a quarter turn off, inverse rotations.
+
+Such a recording passes every check of single channels, and a fit to it converges. Yet the scene moves otherwise: with
+that one channel put right, even nominal parameters predict the next tenths of a second far better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import mujoco
+import numpy as np
+
+from rsr.calibration import Loss, Windows, choose, cut, start_prior
+from rsr.scenarios import Observed, Scenario
+from rsr.sessions import Episode, Finding, Session
+from rsr.simulators import MujocoSimulator
+
+_WINDOW_S, _LEAST_ROWS = 0.1, 4
+"""Long enough for forces to show, short enough for a wrong parameter, or the next impact, not to."""
+_WINDOWS, _LEAST_WINDOWS, _MOST_EPISODES = 96, 16, 12
+_RATIO, _SIGNIFICANT = 0.6, -4.0
+"""How far the error must fall, in the geometric mean over windows, and by how many standard errors of its logarithm:
+twenty ways to be wrong are tried, and each may fit better in a few windows by chance."""
+
+
+@dataclass(frozen=True)
+class _Change:
+    """One channel put right in one way.
+
+    Args:
+        columns: of the channel's differences, in which it shows; None where it shows in what else moves: a body that
+            turns the other way round is as free a motion, but its origin then goes round its centre of mass wrongly.
+        words: as the recording would be wrong.
+        remedy: what puts it right.
+        apply: rows [T, C] as recorded -> as they should be.
+    """
+
+    channel: str
+    columns: list[int] | None
+    words: str
+    remedy: str
+    apply: Callable[[np.ndarray], np.ndarray]
+
+
+def judge_directions(scenario: Scenario, session: Session) -> Iterator[Finding]:
+    """Find the channel that is predicted far better the other way round, with nominal parameters."""
+    errors = _errors(scenario, session.episodes[:: max(1, len(session.episodes) // _MOST_EPISODES)])
+    likely = [each for each in map(_compared, errors) if each.ratio < _RATIO and each.significance < _SIGNIFICANT]
+    if not likely:
+        return
+    best = min(likely, key=lambda each: each.ratio)
+    yield Finding(
+        "care", "physics", f"session '{session.card.session}', channel '{best.change.channel}'",
+        got=f"motions that the scene, with nominal parameters, predicts better if {best.change.words}: the squared "
+        f"error is {1 / best.ratio:.1f} times smaller, in the mean of {best.windows} windows",
+        expected="axes, signs and zeros as in the scene",
+        next_step=f"Look at one motion whose direction you know. If it is so: {best.change.remedy}.",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """Squared error with a change over that as recorded, and its logarithm in standard errors."""
+
+    change: _Change
+    ratio: float
+    significance: float
+    windows: int
+
+
+def _compared(errors: tuple[_Change, np.ndarray, np.ndarray]) -> _Compared:
+    change, before, after = errors
+    gains = np.log(after / before).mean(axis=1)
+    error = max(float(gains.std(ddof=1)) / np.sqrt(len(gains)), 1e-12)
+    return _Compared(change, float(np.exp(gains.mean())), float(gains.mean()) / error, len(gains))
+
+
+def _errors(scenario: Scenario, episodes: tuple[Episode, ...]) -> list[tuple[_Change, np.ndarray, np.ndarray]]:
+    """Errors [W, K] of nominal predictions as recorded and with each change; none where there are too few windows."""
+    steps = max(_LEAST_ROWS, round(_WINDOW_S / scenario.control_dt_s))
+    windows = cut(scenario, episodes, steps, stride=steps)
+    windows = choose(scenario, windows, _WINDOWS, np.random.default_rng(0))
+    if len(windows) < _LEAST_WINDOWS:
+        return []
+    places, changed = _places(windows), []
+    with MujocoSimulator(scenario) as simulator:
+        loss = Loss(scenario, simulator, windows, start_prior(scenario))
+        for change in (each for observed in scenario.observed for each in _changes(scenario, observed)):
+            again = cut(scenario, [_put_right(episode, change) for episode in episodes], steps, stride=steps)
+            rows = _places(again)
+            both = [place for place in places if place in rows]  # another row may be the quietest of its stretch
+            if len(both) >= _LEAST_WINDOWS:
+                pair = (windows.take(_of(places, both)), again.take(_of(rows, both)))
+                before, after = (_error(replace(loss, windows=each), change) for each in pair)
+                changed.append((change, before, after))
+    return changed
+
+
+def _places(windows: Windows) -> dict[tuple[int, int], int]:
+    """Index of each window by its episode and first row."""
+    found = zip(windows.episode.tolist(), windows.first_row.tolist(), strict=True)
+    return {place: index for index, place in enumerate(found)}
+
+
+def _of(index: dict[tuple[int, int], int], places: list[tuple[int, int]]) -> np.ndarray:
+    return np.array([index[place] for place in places])
+
+
+def _error(loss: Loss, change: _Change) -> np.ndarray:
+    """Mean squared error [W, K] of nominal predictions of what a change concerns, above what noise has in it."""
+    apart = loss.differences(np.zeros(len(loss.scenario.space)))
+    columns = {change.channel: change.columns} if change.columns else {name: slice(None) for name in apart}
+    return np.stack(
+        [
+            np.mean(np.square(apart[name][..., chosen]), axis=(1, 2)) + loss.scenario.observed_channel(name).noise ** 2
+            for name, chosen in columns.items()
+        ],
+        axis=1,
+    )
+
+
+def _put_right(episode: Episode, change: _Change) -> Episode:
+    return replace(episode, values={**episode.values, change.channel: change.apply(episode[change.channel])})
+
+
+def _changes(scenario: Scenario, observed: Observed) -> Iterator[_Change]:
+    """Everything that is tried on one channel."""
+    name, columns = observed.channel.name, observed.channel.columns
+    where = "in the mapping" + (", of this channel or of the command" if scenario.command else "")
+    if observed.kind == "quaternion":
+        remedy = "invert the quaternions before they are ingested (x, y, z negative)"
+        yield _Change(
+            name, None, "its rotations are inverse", remedy, lambda rows: rows * np.array([1.0, -1.0, -1.0, -1.0])
+        )
+        return
+    for index, column in enumerate(columns):
+        signs = np.where(np.arange(len(columns)) == index, -1.0, 1.0)
+        remedy = f"`sign: {[int(sign) for sign in signs]}` {where}"
+        yield _Change(name, [index], f"'{column}' has the other sign", remedy, lambda rows, signs=signs: rows * signs)
+    for index, place in enumerate(observed.qpos):
+        if _turns(scenario, place):
+            yield from _turned(name, columns, index, where)
+
+
+def _turned(name: str, columns: tuple[str, ...], index: int, where: str) -> Iterator[_Change]:
+    for degrees in (90, -90, 180):
+        offset = np.where(np.arange(len(columns)) == index, np.radians(degrees), 0.0)
+        remedy = f"`offset: {[round(float(each), 4) for each in offset]}` {where}"
+        words = f"the zero of '{columns[index]}' is {degrees} degrees off"
+        yield _Change(name, [index], words, remedy, lambda rows, offset=offset: rows + offset)
+
+
+def _turns(scenario: Scenario, place: int) -> bool:
+    model = scenario.base_model
+    (joint,) = np.flatnonzero(model.jnt_qposadr <= place)[-1:]
+    return bool(model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_HINGE)
