@@ -73,8 +73,7 @@ def estimate(loss: Loss, search: Search, budget: int, longer: Longer, seed: int,
         budget: of the search, in points on all windows.
     """
     loss, begun = reweighted(loss, loss.first), round(FIRST_SHARE * budget)
-    # Of few episodes windows overlap by more than half: where to begin, fewer say as well.
-    few = loss.thinned(min(FIRST_WINDOWS, round(2.0 * len(loss.windows) / loss.windows.overlap)))
+    few = loss.overlapping_less().thinned(FIRST_WINDOWS)
     found = search(few, begun, derive_seed(seed, "search"), part_of(advance, 0.0, _BEGUN))
     loss = reweighted(around_biases(loss, found.point), found.point)
     right = _by_long_windows(loss, found, search, budget, longer, seed, part_of(advance, _BEGUN, 1.0))
