@@ -10,7 +10,7 @@ from rsr.calibration.problem.loss import Loss
 from rsr.calibration.problem.windows import choose, cut
 from rsr.calibration.search.marginalise import with_initial_states
 from rsr.calibration.search.refinement import linearise
-from rsr.calibration.uncertainty.shared_error import _joined, shared_error
+from rsr.calibration.uncertainty.shared_error import _conflict, _joined, shared_error
 from rsr.simulators import MujocoSimulator
 from tests.calibration.recordings import TRUTH, recording
 from tests.push_samples import push_cube
@@ -47,6 +47,15 @@ def test_an_error_in_all_episodes_makes_what_the_channel_tells_uncertain(right):
     found = dict(zip(push_cube().space.names, systematic(wrong, truth), strict=True))
     assert found["table_friction"] > 0.1
     assert found["control_delay"] < 0.1 * found["table_friction"], "the joints tell it, and they move as simulated"
+
+
+def test_where_the_model_errs_a_surprising_parameter_reaches_back_to_the_prior_and_takes_others_along():
+    scatter = np.array([[0.04, -0.01, 0.0], [-0.01, 0.01, 0.0], [0.0, 0.0, 0.01]])
+    nothing = _conflict(np.array([2.4, 2.4, 2.4]), scatter)
+    assert not nothing.any(), "within what is expected"
+    found = _conflict(np.array([-4.0, 0.5, 0.5]), scatter)
+    assert np.sqrt(np.diag(found)) == pytest.approx([4.0, 1.0, 0.0])
+    assert found[0, 1] < 0.0, "where the first goes up, the second goes down"
 
 
 def test_what_errs_in_position_counts_in_the_same_body_s_orientation():

@@ -16,15 +16,13 @@ from rsr.calibration.search.refinement import Linearisation
 from rsr.calibration.uncertainty import (
     IDENTIFIED_SHRINKAGE,
     IDENTIFIED_STD,
+    SURPRISING,
     UNSTABLE,
     Posterior,
     by_episode,
     half_widths,
 )
 from rsr.sessions import Episode
-
-SURPRISING = 2.5
-"""Standard deviations from the prior's mean, beyond which one estimate in eighty lies if prior and model are right."""
 
 
 def doubts(

@@ -23,3 +23,4 @@ from rsr.calibration.uncertainty.information_matrices import (
     posterior_covariance as posterior_covariance,
     regressed_information as regressed_information,
 )
+from rsr.calibration.uncertainty.shared_error import SURPRISING as SURPRISING

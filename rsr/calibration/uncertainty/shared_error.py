@@ -5,6 +5,9 @@ push the estimate the same way in all of them. How large that is, the residuals 
 cannot, for the fit has absorbed that part. So all of it is taken as shared, and E episodes then know as much as one.
 The estimate that weighs its residuals so, and lies nearer to the prior, differs from the one that was found: its
 variance and the distance to it are what intervals lack otherwise. Where the model is right, both are zero.
+
+Where it is wrong, parameters may also be driven to where nobody expects them, such as a light cube on a rough table in
+place of a heavy one on a smooth one: another minimum, which no slope around the first one sees.
 """
 
 from __future__ import annotations
@@ -20,6 +23,8 @@ from rsr.scenarios import Scenario
 ABSORBED = 4.0
 """Variance of the model's error over that of what a fit leaves of it: measured on stand-ins whose physics no parameter
 expresses, of which three times as much is absorbed as is left."""
+SURPRISING = 2.5
+"""Standard deviations from the prior's mean, beyond which one estimate in eighty lies if prior and model are right."""
 
 
 def shared_error(loss: Loss, point: np.ndarray, slope: Linearisation) -> np.ndarray:
@@ -36,8 +41,20 @@ def shared_error(loss: Loss, point: np.ndarray, slope: Linearisation) -> np.ndar
         weights[rows] = 1.0 / np.sqrt(max(1.0, episodes * ABSORBED * variance))
     plain = Linearisation(point, misfits, slope.sensitivities)
     shared = Linearisation(point, misfits * weights, slope.sensitivities * weights[:, None])
-    moved = shared.step() - plain.step()
-    return np.linalg.inv(shared.precision) - np.linalg.inv(plain.precision) + np.outer(moved, moved)
+    moved, scatter = shared.step() - plain.step(), np.linalg.inv(plain.precision)
+    error = np.linalg.inv(shared.precision) - scatter + np.outer(moved, moved)
+    return error + _conflict(point, scatter) if weights.min() < 1.0 else error
+
+
+def _conflict(point: np.ndarray, scatter: np.ndarray) -> np.ndarray:
+    """Mean square [P, P] of the ways back to the prior of parameters that surprise, others following as correlated.
+
+    Args:
+        scatter: [P, P], covariance of the estimate that episodes and the prior leave.
+    """
+    surprising = np.flatnonzero(np.abs(point) > SURPRISING)
+    back = scatter[:, surprising] / np.diag(scatter)[surprising] * point[surprising]
+    return back @ back.T
 
 
 def _channels(loss: Loss) -> Iterator[slice]:
