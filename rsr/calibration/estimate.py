@@ -73,7 +73,7 @@ def estimate(loss: Loss, search: Search, budget: int, longer: Longer, seed: int,
         budget: of the search, in points on all windows.
     """
     loss, begun = reweighted(loss, loss.first), round(FIRST_SHARE * budget)
-    few = loss.overlapping_less().thinned(FIRST_WINDOWS)
+    few = loss.thinned(FIRST_WINDOWS)
     found = search(few, begun, derive_seed(seed, "search"), part_of(advance, 0.0, _BEGUN))
     loss = reweighted(around_biases(loss, found.point), found.point)
     right = _by_long_windows(loss, found, search, budget, longer, seed, part_of(advance, _BEGUN, 1.0))

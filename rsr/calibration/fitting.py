@@ -22,7 +22,6 @@ from rsr.calibration.checks import (
 from rsr.calibration.estimate import Longer, estimate
 from rsr.calibration.interface import Calibration, Checks, Knowledge, Misfit, Prior, Status
 from rsr.calibration.problem import (
-    ENOUGH_WINDOWS,
     FEW,
     SHARES,
     Acceptance,
@@ -34,7 +33,6 @@ from rsr.calibration.problem import (
     best_share,
     choose,
     cut,
-    cut_overlapping,
     split,
     words,
 )
@@ -151,9 +149,9 @@ class WindowCalibrator:
 
     def _windows(self, scenario: Scenario, episodes: list[Episode], seed: int) -> Windows:
         steps = self.effort.window_steps or scenario.window_steps
-        limit = self.effort.max_windows
-        every = cut_overlapping(scenario, episodes, steps, min(ENOUGH_WINDOWS, limit))
-        return choose(scenario, every, limit, generator(seed, "windows"))
+        # Windows overlap by half, so that a contact at a window's edge lies inside another one.
+        every = cut(scenario, episodes, steps, stride=max(1, steps // 2))
+        return choose(scenario, every, self.effort.max_windows, generator(seed, "windows"))
 
     def _longer(self, scenario: Scenario, episodes: list[Episode], seed: int) -> Longer:
         """Whole episodes, halves and quarters of them as windows; none where their length was asked for."""

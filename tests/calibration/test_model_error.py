@@ -102,18 +102,6 @@ def test_a_wrong_model_lets_the_prior_count(exact, truth):
     assert data[1] == pytest.approx(data[0], rel=0.3)
 
 
-def test_windows_that_overlap_more_weigh_no_more(exact, truth):
-    """Of few episodes windows overlap much; thinned to those that overlap by half, they say as much."""
-    error = 0.01 * np.random.default_rng(5).normal(size=(COUNT, 1, 3)) * np.ones((STEPS, 1))
-    dense = replace(exact.windows, episode=np.zeros(COUNT, int), first_row=2 * np.arange(COUNT))
-    loss = reweighted(off_by(replace(exact, windows=dense), error), truth)
-    few = loss.overlapping_less()
-    assert 1.5 < few.windows.overlap < 3.0 < loss.windows.overlap
-    weights = [len(each.windows) / each.rows_as_one for each in (loss, few)]
-    assert weights[1] == pytest.approx(weights[0], rel=0.15)
-    assert exact.overlapping_less() is exact, "windows of many episodes are as they were cut"
-
-
 def test_what_lies_beyond_an_episodes_end_counts_nothing(exact, truth):
     lengths = np.where(np.arange(COUNT) % 2, STEPS, STEPS // 2)
     added = np.zeros((COUNT, STEPS, 3))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rsr.calibration.problem.windows import MOST_OVERLAP, MOVED_NOISES, choose, cut, cut_overlapping, motion
+from rsr.calibration.problem.windows import MOVED_NOISES, choose, cut, motion
 from tests.calibration.recordings import recording, stillness
 from tests.push_samples import push_cube
 
@@ -50,19 +50,6 @@ def test_windows_at_the_end_are_shorter_and_repeat_the_last_row(windows):
         assert windows.first_row[index] + length == len(episodes[windows.episode[index]]) - 1
         assert (rows[length:] == rows[length - 1]).all()
     np.testing.assert_array_equal(windows.inside.sum(axis=1), windows.lengths)
-
-
-def test_windows_of_few_episodes_overlap_more():
-    """Contact amplifies other errors from another start; with enough windows that averages out by itself."""
-    scenario, episodes = push_cube(), recording().episodes
-    by_half = cut(scenario, episodes, STEPS, stride=STEPS // 2)
-    many = cut_overlapping(scenario, episodes, STEPS, enough=len(by_half))
-    np.testing.assert_array_equal(many.first_row, by_half.first_row)
-    few = cut_overlapping(scenario, episodes[:1], STEPS, enough=10**6)
-    assert 1.5 * by_half.overlap < few.overlap <= MOST_OVERLAP, "but no window begins beside an impact"
-    assert len(np.unique(few.first_row)) == len(few), "each begins elsewhere"
-    some = cut_overlapping(scenario, episodes[:1], STEPS, enough=len(few) // 3)
-    assert len(few) // 3 <= len(some) < len(few)
 
 
 def test_commands_beyond_the_episode_repeat_the_nearest():

@@ -37,12 +37,10 @@ from rsr.calibration.problem.sensitivity import (
     value_slopes as value_slopes,
 )
 from rsr.calibration.problem.windows import (
-    ENOUGH_WINDOWS as ENOUGH_WINDOWS,
     MOVED_NOISES as MOVED_NOISES,
     Windows as Windows,
     choose as choose,
     cut as cut,
-    cut_overlapping as cut_overlapping,
     surroundings as surroundings,
     words as words,
 )

@@ -22,8 +22,6 @@ from rsr.common import is_spread, spread
 from rsr.scenarios import Scenario, readings, residuals, start_states
 from rsr.simulators import MujocoSimulator, Simulator
 
-USUAL_OVERLAP = 3.0
-"""Windows that hold a row, at most, where they begin once or twice in their length: an odd length has no half."""
 _WORST = 1e3
 """Difference charged to a simulation that became unstable, in scales."""
 
@@ -68,15 +66,6 @@ class Loss:
         if len(self.windows) <= count:
             return self
         return self.take(np.linspace(0, len(self.windows) - 1, count).round().astype(int))
-
-    def overlapping_less(self) -> Loss:
-        """Thin windows of few episodes to about as many as overlap by half: together they weigh as much."""
-        overlap = self.windows.overlap
-        if overlap < USUAL_OVERLAP:
-            return self
-        few, error = self.thinned(round(2.0 * len(self.windows) / overlap)), self.model_error
-        less = few.windows.overlap / overlap
-        return replace(few, model_error=error and replace(error, rows_as_one=max(1.0, error.rows_as_one * less)))
 
     def take(self, chosen: np.ndarray) -> Loss:
         """Keep some of the windows, by index."""

@@ -21,13 +21,6 @@ GAP_SHARE = 0.75
 """Share of the chosen windows in which the gap channel moves, as long as there are enough of them."""
 
 
-ENOUGH_WINDOWS = 64
-"""Of few episodes windows overlap by more than half, until there are so many of them ..."""
-MOST_OVERLAP = 8
-"""... or so many hold each row. Contact amplifies other errors from every other start, so what is luck of the starts
-averages out. Together they weigh no more, see `ModelError`."""
-
-
 @dataclass(frozen=True)
 class Windows:
     """W windows of T control steps.
@@ -127,17 +120,6 @@ def cut(scenario: Scenario, episodes: Sequence[Episode], steps: int, stride: int
         lengths=np.array([min(steps, len(episodes[index]) - 1 - row) for index, row in places], int),
         around=_around(scenario, states, places),
     )
-
-
-def cut_overlapping(scenario: Scenario, episodes: Sequence[Episode], steps: int, enough: int) -> Windows:
-    """Cut windows that overlap by half, or by more while there are fewer than `enough`."""
-    # By half at least, so that a contact at a window's edge lies inside another one.
-    overlap = 2
-    while True:
-        windows = cut(scenario, episodes, steps, stride=max(1, steps // overlap))
-        if len(windows) >= enough or overlap >= min(MOST_OVERLAP, steps):
-            return windows
-        overlap *= 2
 
 
 def _quiet(scenario: Scenario, episode: Episode, steps: int, stride: int) -> list[int]:

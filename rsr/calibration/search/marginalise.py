@@ -121,8 +121,7 @@ def marginalise_initial_states(loss: Loss, point: np.ndarray, seed: int, advance
     """Eliminate initial-state errors around an estimate [P], and refit: the distance measures the estimate's bias."""
     centre = point
     # What all but the last round finds is only where the next one linearises, so fewer windows do.
-    fewer = loss.overlapping_less().thinned(MARGINALISATION_WINDOWS)
-    for turn, part_of_loss in enumerate((fewer, loss)):
+    for turn, part_of_loss in enumerate((loss.thinned(MARGINALISATION_WINDOWS), loss)):
         marginal = with_initial_states(part_of_loss, centre)
         centre, slope = refine(
             marginal, centre, derive_seed(seed, "freed", turn), part_of(advance, turn / 2, turn / 2 + 0.5)
