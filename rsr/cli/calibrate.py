@@ -78,7 +78,8 @@ def calibrate(
     settings = _settings(seed, tune if method == "all" else {"method": method, **tune}, params)
     rsr.pipelines.check_method(settings.tune.method)
     loaded = load_scenario(scenario)
-    for name in rsr.calibration.METHODS if method == "all" else (settings.tune.method,):
+    searches = rsr.calibration.METHODS  # those that learn a simulator are checked after their options
+    for name in searches if method == "all" else {settings.tune.method} & set(searches):
         capabilities.check_method(loaded, name, settings.tune.sensitivity)
     recorded, judging = _divided(loaded, sessions, fit, judge)
     controls = rsr.pipelines.FitControls(rsr.calibration.Division(judging, hold_out, stratify), budget)

@@ -38,6 +38,13 @@ def check(
         json: also write everything to this file.
     """
     if scenario is not None and not sessions:
+        if html is not None or json is not None or brief:
+            raise rsr.common.ConfigError(
+                got="--html, --json or --brief without a session",
+                expected="sessions, whose pages these are about",
+                where="command line",
+                next_step="Name a session, or leave the options out: a scenario alone is shown in the terminal.",
+            )
         _show_scenario(scenario)
         return 0
     at_least_one(sessions)

@@ -113,10 +113,10 @@ def _check_beginning(scenario: Scenario, task: Task, starts: Starts, channels: C
     if task.failure is not None and np.all(task.failure(channels)):
         got, expected = "a task that has failed at every start", "starts from which it can be done"
         raise _wrong(got, expected, f"{where}, failure", "Widen its bounds, or begin within them.")
-    for goal in task.goal:
-        of = goal.removeprefix("goal_")  # as a section `task` calls the goal of a channel
-        there = {**channels, of: channels[goal]}
-        if task.failure is not None and of in channels and of != goal and np.all(task.failure(there)):
+    # A section `task` calls the goal of a channel so; in Python it may be anything.
+    for goal in task.goal if scenario.task is not None else ():
+        of = goal.removeprefix("goal_")
+        if task.failure is not None and of in channels and np.all(task.failure({**channels, of: channels[goal]})):
             got, expected = f"goals of {of} where the task has failed", "goals within its limits"
             raise _wrong(got, expected, f"{where}, failure", "Widen the limits, or draw goals within them.")
     limits = limits_of(scenario, task)

@@ -121,8 +121,8 @@ def tune_into(
 
     A second call after the first was killed goes on after the last search that had ended.
     """
-    capabilities.check_method(scenario, check_method(config.tune.method), config.tune.sensitivity)
     fitting = make_calibrator(config, MethodFolders(folder, base, previous), controls)
+    capabilities.check_method(scenario, check_method(config.tune.method), config.tune.sensitivity)
     calibration = fitting.fit(scenario, sessions, prior, seed, advance)
     save_calibration(calibration, folder)
     shutil.rmtree(folder / FOLDER, ignore_errors=True)

@@ -19,7 +19,7 @@ from rsr.simulators import MujocoSimulator
 
 _WINDOW_S, _LEAST_ROWS = 0.1, 4
 """Long enough for forces to show, short enough for a wrong parameter, or the next impact, not to."""
-_WINDOWS, _LEAST_WINDOWS, _MOST_EPISODES = 96, 16, 12
+_WINDOWS, _LEAST_WINDOWS, _MOST_EPISODES, _MOST_ROWS = 96, 16, 12, 1000
 _RATIO, _SIGNIFICANT = 0.6, -4.0
 """How far the error must fall, in the geometric mean over windows, and by how many standard errors of its logarithm:
 twenty ways to be wrong are tried, and each may fit better in a few windows by chance."""
@@ -46,7 +46,8 @@ class _Change:
 
 def judge_directions(scenario: Scenario, session: Session) -> Iterator[Finding]:
     """Find the channel that is predicted far better the other way round, with nominal parameters."""
-    errors = _errors(scenario, session.episodes[:: max(1, len(session.episodes) // _MOST_EPISODES)])
+    episodes = session.episodes[:: max(1, len(session.episodes) // _MOST_EPISODES)]
+    errors = _errors(scenario, tuple(map(_beginning, episodes)))
     likely = [each for each in map(_compared, errors) if each.ratio < _RATIO and each.significance < _SIGNIFICANT]
     if not likely:
         return
@@ -96,6 +97,11 @@ def _errors(scenario: Scenario, episodes: tuple[Episode, ...]) -> list[tuple[_Ch
                 before, after = (_error(replace(loss, windows=each), change) for each in pair)
                 changed.append((change, before, after))
     return changed
+
+
+def _beginning(episode: Episode) -> Episode:
+    rows = slice(_MOST_ROWS)  # each change smooths them all again, for 96 windows of a tenth of a second
+    return replace(episode, time_s=episode.time_s[rows], values={n: v[rows] for n, v in episode.values.items()})
 
 
 def _places(windows: Windows) -> dict[tuple[int, int], int]:

@@ -96,7 +96,7 @@ class Learner:
     Args:
         normaliser, envs: the two wrappers around the environment.
         curve: so far.
-        checks: of success, see `rsr.policies.early_stopping`: steps and share.
+        checks: of success, see `rsr.policies.early_stopping`: steps, share and room.
         kept: what the training ends with; see `keep`.
     """
 

@@ -21,6 +21,8 @@ _ROWS = 400
 """Rows of a session that are looked at, evenly over all of its episodes."""
 _DEEP = 0.25
 """Share of a body's smallest half-width: real contact gives way by less, and most trackers are better than that."""
+_ROUNDED_M = 1e-3
+"""That starts which a person typed may penetrate by: numbers are rounded, and what is gripped is pressed."""
 _NOISES = 3.0
 """Or of how far noise alone moves the point of contact, in standard deviations: more at the end of a long limb ..."""
 _OFTEN = 0.05
@@ -137,7 +139,7 @@ def _clock_offset(
         The channel, how many rows later than the others it is stamped, and the share of rows that are then still deep
         inside; None if no offset explains the poses.
     """
-    reach = round(_LATEST_S / scenario.control_dt_s)
+    reach = int(_LATEST_S / scenario.control_dt_s + 1e-9)
     joints = [each.channel.name for each in scenario.observed if each.qpos and each.channel.frame == "joint"]
     offsets = [(name, shift) for name in joints for shift in range(-reach, reach + 1) if shift]
     if len(scenario.observed) < 2 or not offsets:
@@ -173,7 +175,9 @@ def always_inside(scenario: Scenario, qpos: np.ndarray) -> str | None:
     for pose in qpos:
         data.qpos[:] = pose
         found = _distances(scene, data).items()
-        deep.append({pair: each for pair, each in found if -each[0] > _DEEP * min(scene.width_m[list(pair)])})
+        deep.append(
+            {pair: each for pair, each in found if -each[0] > max(_ROUNDED_M, _DEEP * min(scene.width_m[list(pair)]))}
+        )
     for pair in set.intersection(*map(set, deep)):
         depth_m, ground = max((-each[pair][0], each[pair][1]) for each in deep)
         first, second = _name(scene.model, pair[0], ground), _name(scene.model, pair[1])

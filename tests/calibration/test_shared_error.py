@@ -9,8 +9,8 @@ from rsr.calibration import start_prior
 from rsr.calibration.problem.loss import Loss
 from rsr.calibration.problem.windows import choose, cut
 from rsr.calibration.search.marginalise import with_initial_states
-from rsr.calibration.search.refinement import linearise
-from rsr.calibration.uncertainty.shared_error import _conflict, _joined, shared_error
+from rsr.calibration.search.refinement import Linearisation, linearise
+from rsr.calibration.uncertainty.shared_error import _joined, conflict, shared_error
 from rsr.simulators import MujocoSimulator
 from tests.calibration.recordings import TRUTH, recording
 from tests.push_samples import push_cube
@@ -51,9 +51,12 @@ def test_an_error_in_all_episodes_makes_what_the_channel_tells_uncertain(right):
 
 def test_where_the_model_errs_a_surprising_parameter_reaches_back_to_the_prior_and_takes_others_along():
     scatter = np.array([[0.04, -0.01, 0.0], [-0.01, 0.01, 0.0], [0.0, 0.0, 0.01]])
-    nothing = _conflict(np.array([2.4, 2.4, 2.4]), scatter)
+    # Residuals whose information, with the prior's, has this scatter.
+    sensitivities = np.linalg.cholesky(np.linalg.inv(scatter) - np.eye(3)).T
+    slope = Linearisation(np.zeros(3), np.zeros((1, 3)), sensitivities[None])
+    nothing = conflict(np.array([2.4, 2.4, 2.4]), slope)
     assert not nothing.any(), "within what is expected"
-    found = _conflict(np.array([-4.0, 0.5, 0.5]), scatter)
+    found = conflict(np.array([-4.0, 0.5, 0.5]), slope)
     assert np.sqrt(np.diag(found)) == pytest.approx([4.0, 1.0, 0.0])
     assert found[0, 1] < 0.0, "where the first goes up, the second goes down"
 

@@ -272,7 +272,7 @@ def test_pushing_is_left_to_mujoco(crate, crate_model):
 
 
 def test_a_scenario_without_a_pair_and_a_surrogate_of_another_block_are_refused(crate, model):
-    with pytest.raises(ScenarioError, match="got no `collision`"):
+    with pytest.raises(ScenarioError, match="got no section `collision`"):
         HybridSimulator(load_scenario("push_cube"), model)
     with pytest.raises(CalibrationError, match="a surrogate of 'square'; expected one of 'crate'"):
         HybridSimulator(crate, model)

@@ -62,7 +62,7 @@ def test_nothing_but_misses_is_refused(scenario, session):
 def test_sessions_of_other_scenarios_are_refused(scenario, session):
     with pytest.raises(CalibrationError, match="got a session of scenario strike_square; expected one of strike"):
         strikes_of(load_scenario("strike"), [session])
-    with pytest.raises(ScenarioError, match="got no `collision`"):
+    with pytest.raises(ScenarioError, match="got no section `collision`"):
         strikes_of(load_scenario("cube_toss"), [replace(session, card=replace(session.card, scenario="cube_toss"))])
 
 

@@ -92,7 +92,7 @@ def test_options_go_over_them(tmp_path):
         (["--scenario", "push_qube", "--reality", "inbox"], "got scenario 'push_qube'"),
         (["--scenario", "double_pendulum", "--reality", "stand_in"], "got reality.kind: stand_in, which only a policy"),
         (["--scenario", "double_pendulum", "--reality", "inbox", "--approval"], "as there is no policy to approve of"),
-        (["--pipeline", "clash", "--scenario", "push_cube", "--reality", "inbox"], "got no `collision`"),
+        (["--pipeline", "clash", "--scenario", "push_cube", "--reality", "inbox"], "got no section `collision`"),
         (["--pipeline", "clash", "--scenario", "strike", "--reality", "robot"], "got reality 'robot'"),
         (["--pipeline", "gnn", "--scenario", "cube_toss", "--reality", "stand_in"], "of scenario cube_toss"),
         (["--scenario", "none.yaml", "--reality", "inbox"], "got scenario "),

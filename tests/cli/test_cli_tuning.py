@@ -82,7 +82,10 @@ def test_wrong_recordings_are_refused_before_anything_is_simulated(strikes, tmp_
     cubes = write_session(tmp_path, CubesStandIn(1).record("session-001", 2))
     options = ["--scenario", "two_cubes", "--sessions", str(cubes), "--method", "clash", "--out", str(tmp_path / "out")]
     assert main(["calibrate", *options, *base]) == FAILED
-    assert "scenario two_cubes: got no `collision`; expected the pair of geoms" in capsys.readouterr().err
+    assert (
+        "scenario two_cubes, method clash: got no section `collision`; expected what method clash can do"
+        in capsys.readouterr().err
+    )
 
 
 def test_a_base_of_another_block_is_refused(strikes, tmp_path, capsys):

@@ -29,13 +29,13 @@ BALL = '<geom name="ball" type="sphere" size="0.02" mass="0.03"/>'
 BLOCK = '<geom name="ball" type="box" size="0.02 0.02 0.02" mass="0.03"/>'
 
 
-def board(folder, geom: str, friction: float = 0.6) -> rsr.Scenario:
+def board(folder, geom: str, friction: float = 0.6, tilt_noise: float = 0.001) -> rsr.Scenario:
     path = folder / "plate.xml"
     path.write_text(SCENE.replace("GEOM", geom).replace("FRICTION", str(friction)))
     return rsr.Scenario.from_mjcf(
         path,
         dt=DT_S,
-        measured={"tilt": rsr.joints("tilt", noise=0.001), "ball": rsr.free_joint_position("ball", noise=0.0005)},
+        measured={"tilt": rsr.joints("tilt", noise=tilt_noise), "ball": rsr.free_joint_position("ball", noise=0.0005)},
         command={"u": rsr.actuators("tilt")},
         tune={"gain": rsr.scale("actuator.kp")},
     )
@@ -98,8 +98,10 @@ def test_a_block_that_slides_is_not_taken_for_one_that_tips_over(tmp_path, row):
     assert np.abs(states[row, nq + 4 : nq + 7]).max() < 0.7
 
 
-def test_what_touches_nothing_begins_without_spin(tmp_path):
-    scenario = board(tmp_path, BALL)
+@pytest.mark.parametrize("tilt_noise", [0.001, 0.1])
+def test_what_touches_nothing_begins_without_spin(tmp_path, tilt_noise):
+    """However noisy another channel is: that of the ball's own position says what it touches."""
+    scenario = board(tmp_path, BALL, tilt_noise=tilt_noise)
     episode, _ = recorded(scenario)
     lifted = {**episode.values, "ball": episode["ball"] + [0.0, 0.0, 0.2]}
     states = scenario.states(Episode(0, episode.time_s, lifted))

@@ -19,7 +19,7 @@ from rsr.calibration.problem import (
 )
 from rsr.calibration.search.refinement import Linearisation, linearise, refine
 from rsr.calibration.uncertainty import Posterior, posterior
-from rsr.calibration.uncertainty.shared_error import shared_error
+from rsr.calibration.uncertainty.shared_error import conflict, shared_error
 from rsr.common import Advance, derive_seed, part_of
 from rsr.scenarios import Scenario, bias_free, bias_std, biased_coordinates
 
@@ -114,7 +114,9 @@ class InitialStateMarginal:
         # A bias adds its square to the mean squared error, and as one vector it correlates the parameters.
         bias = np.outer(self.estimate_bias, self.estimate_bias)
         shared = shared_error(self.loss, point, here)
-        return replace(posterior(self.loss, point, here, bias + shared), has_shared_error=np.diag(shared) > 0.0)
+        driven = conflict(point, here) if shared.any() else np.zeros_like(shared)
+        found = posterior(self.loss, point, here, bias + shared, driven)
+        return replace(found, has_shared_error=np.diag(shared) > 0.0)
 
 
 def marginalise_initial_states(loss: Loss, point: np.ndarray, seed: int, advance: Advance) -> InitialStateMarginal:

@@ -12,6 +12,7 @@ from rsr.calibration import Estimate, Verdict
 from rsr.calibration.problem import Loss
 from rsr.calibration.search.refinement import Linearisation
 from rsr.calibration.uncertainty.information_matrices import information
+from rsr.calibration.uncertainty.shared_error import SURPRISING
 from rsr.scenarios import Parameter, ParameterSpace
 
 CONFIDENCE = 0.95
@@ -55,7 +56,9 @@ class Posterior:
         return replace(self, covariance=self.covariance * both, shared=shared)
 
 
-def posterior(loss: Loss, point: np.ndarray, slope: Linearisation, systematic: np.ndarray) -> Posterior:
+def posterior(
+    loss: Loss, point: np.ndarray, slope: Linearisation, systematic: np.ndarray, driven: np.ndarray | None = None
+) -> Posterior:
     """Compute a covariance of a point [P] that assumes neither independent residuals nor a right model.
 
     The Gauss-Newton covariance assumes both. Instead each episode is left out in turn, to first order, and the
@@ -66,17 +69,20 @@ def posterior(loss: Loss, point: np.ndarray, slope: Linearisation, systematic: n
     Args:
         systematic: [P, P], mean square of the errors that all episodes share and their scatter does not show, in units
             of the prior.
+        driven: [P, P], the same of what the model's errors drove far from the prior; see `conflict`; none by default.
     """
     sums, shares = by_episode(loss, point, slope)
-    units = loss.prior.std
-    own = _jackknife(sums, shares, np.ones(len(point))) + systematic
+    units, driven = loss.prior.std, np.zeros_like(systematic) if driven is None else driven
+    own = _jackknife(sums, shares, np.ones(len(point))) + systematic + driven
     # Coordinates are in units of this fit's prior: the scenario's own has precision (units / its std)^2 in them.
     wide = _jackknife(sums, shares, np.square(units / loss.scenario.space.prior_std)) + systematic
+    # Data tell a parameter that surprises, if wrongly; `doubts` says so. Of the others they tell less for it.
+    less = np.where(np.abs(point) > SURPRISING, 0.0, np.diag(driven))
     whole = Posterior(
         covariance=own * np.outer(units, units),
-        data_std=np.sqrt(np.diag(wide)) * units,
+        data_std=np.sqrt(np.diag(wide) + less) * units,
         degrees=max(1, len(sums) - 1),
-        shared=systematic * np.outer(units, units),
+        shared=(systematic + driven) * np.outer(units, units),
     )
     return within_prior(whole, point, units)
 

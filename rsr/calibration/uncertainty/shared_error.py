@@ -41,18 +41,17 @@ def shared_error(loss: Loss, point: np.ndarray, slope: Linearisation) -> np.ndar
         weights[rows] = 1.0 / np.sqrt(max(1.0, episodes * ABSORBED * variance))
     plain = Linearisation(point, misfits, slope.sensitivities)
     shared = Linearisation(point, misfits * weights, slope.sensitivities * weights[:, None])
-    moved, scatter = shared.step() - plain.step(), np.linalg.inv(plain.precision)
-    error = np.linalg.inv(shared.precision) - scatter + np.outer(moved, moved)
-    return error + _conflict(point, scatter) if weights.min() < 1.0 else error
+    moved = shared.step() - plain.step()
+    return np.linalg.inv(shared.precision) - np.linalg.inv(plain.precision) + np.outer(moved, moved)
 
 
-def _conflict(point: np.ndarray, scatter: np.ndarray) -> np.ndarray:
+def conflict(point: np.ndarray, slope: Linearisation) -> np.ndarray:
     """Mean square [P, P] of the ways back to the prior of parameters that surprise, others following as correlated.
 
     Args:
-        scatter: [P, P], covariance of the estimate that episodes and the prior leave.
+        slope: around the point [P].
     """
-    surprising = np.flatnonzero(np.abs(point) > SURPRISING)
+    scatter, surprising = np.linalg.inv(slope.precision), np.flatnonzero(np.abs(point) > SURPRISING)
     back = scatter[:, surprising] / np.diag(scatter)[surprising] * point[surprising]
     return back @ back.T
 
@@ -70,11 +69,9 @@ def _joined(scenario: Scenario, variances: Iterator[float]) -> list[float]:
 
     Parameters may absorb it wholly in the one channel, and leave it in the other.
     """
-    trees = [
-        (scenario.base_model.dof_treeid[each.dofs[0]] if each.dofs else each.channel.name) for each in scenario.observed
-    ]
-    found = list(variances)
-    return [max(variance for variance, other in zip(found, trees, strict=True) if other == tree) for tree in trees]
+    tree_of, found = scenario.base_model.dof_treeid, list(variances)
+    trees = [set(tree_of[list(each.dofs)].tolist()) or {each.channel.name} for each in scenario.observed]
+    return [max(variance for variance, other in zip(found, trees, strict=True) if other & tree) for tree in trees]
 
 
 def _unexplained(loss: Loss, misfits: np.ndarray) -> Iterator[float]:

@@ -9,8 +9,9 @@ import numpy as np
 
 from rsr.scenarios.scenario import Scenario
 
-_NEAR_NOISES = 5.0
-"""A body touches what it is so many standard deviations of its position away from, as measured."""
+_NEAR_NOISES = 10.0
+"""A body touches what it is so many standard deviations of its position away from, as measured: what it touches errs,
+too."""
 _RIGID = 1e3
 """Weight of not turning into, or away from, what is touched, over that of not sliding on it."""
 
@@ -35,7 +36,8 @@ def roll(scenario: Scenario, qpos: np.ndarray, qvel: np.ndarray) -> None:
     if not joints:
         return
     model = copy.copy(scenario.base_model)
-    reach = _NEAR_NOISES * max(observed.noise for observed in scenario.observed if observed.qpos)
+    places = set(model.jnt_dofadr[joints].tolist())
+    reach = _NEAR_NOISES * max(observed.noise for observed in scenario.observed if places & set(observed.dofs))
     model.geom_margin[:] += reach
     model.pair_margin[:] += reach
     bodies = model.jnt_bodyid[joints]
@@ -43,7 +45,9 @@ def roll(scenario: Scenario, qpos: np.ndarray, qvel: np.ndarray) -> None:
     data = mujoco.MjData(model)
     for row in range(len(qpos)):
         data.qpos[:] = qpos[row]
-        mujoco.mj_fwdPosition(model, data)
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_comPos(model, data)
+        mujoco.mj_collision(model, data)
         turning, sliding = [], []
         for contact in data.contact:
             first, second = model.geom_bodyid[contact.geom]

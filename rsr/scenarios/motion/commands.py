@@ -19,8 +19,8 @@ from rsr.scenarios.yaml_keys import check_fields
 
 _JOINT, _TENDON = mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_TENDON
 _AFFINE = mujoco.mjtBias.mjBIAS_AFFINE
-_DEGREES_SUSPECTED = 30.0
-"""Commands so many times as wide as the joint's range: a radian is 57 degrees."""
+_DEGREES_SUSPECTED = (30.0, 120.0)
+"""Commands between so many times as wide as the joint's range: a radian is 57 degrees."""
 SPEED = 2.0
 """Of a position command by default: rad/s or m/s."""
 ACCELERATION = 35.0
@@ -99,7 +99,11 @@ def check_angle_unit(model: mujoco.MjModel, where: str) -> None:
         joint = int(joints[actuator])
         width, asked = np.ptp(model.jnt_range[joint]), np.ptp(model.actuator_ctrlrange[actuator])
         hinge = model.jnt_limited[joint] and model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_HINGE
-        if hinge and width <= np.deg2rad(4 * np.pi) and asked > _DEGREES_SUSPECTED * width:
+        if (
+            hinge
+            and width <= np.deg2rad(4 * np.pi)
+            and _DEGREES_SUSPECTED[0] * width < asked < _DEGREES_SUSPECTED[1] * width
+        ):
             lower, upper = model.jnt_range[joint]
             named = f"joint '{model.joint(joint).name or joint}'"
             raise ScenarioError(

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial import ConvexHull
 
 from rsr.common import ScenarioError
-from rsr.scenarios import CollisionPair, Scenario, SceneCollision, check_simulated
+from rsr.scenarios import CollisionPair, Scenario, check_simulated
 from rsr.scenarios.built_in.strike.scene import Definition
 from rsr.scenarios.built_in.strike.shapes import Shape, load_shape, prism
 
@@ -24,14 +24,7 @@ def declared_collision(scenario: Scenario) -> CollisionPair:
         ScenarioError: it declares none, or has what strikes cannot be simulated with.
     """
     check_simulated(scenario, "hybrid", "strikes")
-    if scenario.collision is None:
-        raise ScenarioError(
-            got="no `collision`",
-            expected="the pair of geoms that collide, such as {striker: nose, struck: block}",
-            where=f"scenario {scenario.name}",
-            next_step="Declare it in the scenario's YAML file, or choose another method than clash.",
-        )
-    if isinstance(scenario.collision, SceneCollision):
+    if not isinstance(scenario.collision, CollisionPair):
         raise ScenarioError(
             got="a collision with base 'scene'",
             expected="a round nose that strikes a prism, which alone can be distilled and is found in sessions",
