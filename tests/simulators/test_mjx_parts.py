@@ -157,6 +157,37 @@ def test_reverse_mode_agrees_with_forward_mode(cone: str):
     np.testing.assert_allclose(forwards, reverse, rtol=1e-10)
 
 
+@pytest.mark.parametrize(("cone", "slope_deg"), [("pyramidal", 0), ("elliptic", 25)])
+def test_a_capsule_rubs_on_a_plane_as_in_c_however_steeply_it_stands(cone: str, slope_deg: float):
+    """MJX's own tangents are the world's at a steep capsule: on a tilted plane no tangents at all."""
+    model = mujoco.MjModel.from_xml_string(f"""
+        <mujoco><option cone="{cone}" tolerance="1e-14"/><worldbody>
+          <geom type="plane" size="1 1 1" euler="{slope_deg} 0 0" condim="3"/>
+          <body><freejoint/><geom type="capsule" size="0.015 0.1" mass="0.2" condim="3"/></body>
+        </worldbody></mujoco>""")
+    converted, data = mjx.put_model(model), mujoco.MjData(model)
+    start = mjx.make_data(converted)
+
+    def acceleration(qpos: jax.Array, qvel: jax.Array) -> tuple[jax.Array, jax.Array]:
+        found = forward(converted, start.replace(qpos=qpos, qvel=qvel)).qacc
+        return found, found
+
+    with_slope = jax.jit(jax.jacfwd(acceleration, has_aux=True))
+    slope, fall = np.zeros(4), np.zeros(4)
+    mujoco.mju_axisAngle2Quat(slope, [1.0, 0.0, 0.0], np.deg2rad(slope_deg))
+    for lean in (0.0, 1e-3, 0.2, 0.5, 0.6, 1.2):
+        mujoco.mju_axisAngle2Quat(fall, [0.6, 0.8, 0.0], lean)
+        mujoco.mju_mulQuat(data.qpos[3:], slope, fall)
+        height = 0.1 * np.cos(lean) + 0.015 - 5e-4
+        mujoco.mju_rotVecQuat(data.qpos[:3], [0.0, 0.0, height], slope)
+        data.qvel[:] = [0.3, -0.1, 0.0, 0.2, 0.1, 0.3]
+        mujoco.mj_forward(model, data)
+        assert data.ncon == 1
+        derivative, found = with_slope(data.qpos, data.qvel)
+        np.testing.assert_allclose(found, data.qacc, atol=1e-6 * np.abs(data.qacc).max(), err_msg=f"lean {lean}")
+        assert np.isfinite(derivative).all()
+
+
 def test_health_names_inconclusive_parameters():
     """A derivative that deviates no more than two difference steps do from each other is not called healthy."""
     health = GradientHealth(
