@@ -20,9 +20,8 @@ from rsr.calibration.problem import Loss, tangent_widths
 from rsr.calibration.search.refinement import Linearisation
 from rsr.scenarios import Scenario
 
-ABSORBED = 4.0
-"""Variance of the model's error over that of what a fit leaves of it: measured on stand-ins whose physics no parameter
-expresses, of which three times as much is absorbed as is left."""
+ABSORBED = 2.0
+"""Variance of the model's error over that of what a fit leaves of it: as much is absorbed as is left."""
 SURPRISING = 2.5
 """Standard deviations from the prior's mean, beyond which one estimate in eighty lies if prior and model are right."""
 
