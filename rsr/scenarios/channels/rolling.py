@@ -19,11 +19,11 @@ _RIGID = 1e3
 def unseen_spins(scenario: Scenario) -> list[int]:
     """Free joints of which channels show the position, and neither orientation nor initial angular velocity."""
     model = scenario.base_model
-    seen = {dof for observed in scenario.observed for dof in observed.dofs}
-    seen |= {dof for velocity in scenario.velocities if velocity.initial for dof in velocity.dofs}
+    placed = {dof for observed in scenario.observed for dof in observed.dofs}
+    seen = placed | {dof for velocity in scenario.velocities if velocity.initial for dof in velocity.dofs}
     free = np.flatnonzero(model.jnt_type == mujoco.mjtJoint.mjJNT_FREE)
     first = [int(model.jnt_dofadr[joint]) for joint in free]
-    return [int(joint) for joint, dof in zip(free, first, strict=True) if dof in seen and dof + 3 not in seen]
+    return [int(joint) for joint, dof in zip(free, first, strict=True) if dof in placed and dof + 3 not in seen]
 
 
 def roll(scenario: Scenario, qpos: np.ndarray, qvel: np.ndarray) -> None:
