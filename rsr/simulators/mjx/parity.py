@@ -19,7 +19,9 @@ FREE_MOTION = "free motion"
 DEPTH_M = 1e-3
 """Touching geometries overlap by up to this much."""
 _TOO_DEEP_M = 5e-3
-_TRIES = 400
+_TRIES = 40
+_NEWTON_STEPS = 12
+_FAR_M = 10.0
 
 
 @dataclass(frozen=True)
@@ -90,9 +92,10 @@ def _velocity_error(simulator: MjxSimulator, reference: MujocoSimulator, states:
 def touching_states(model: mujoco.MjModel, pair: Pair, rng: np.random.Generator, count: int) -> np.ndarray:
     """Up to `count` random states [N, nq + nv] in which two geometries overlap a little, and nothing overlaps much."""
     data, states = mujoco.MjData(model), []
+    heights = model.jnt_qposadr[model.jnt_type == mujoco.mjtJoint.mjJNT_FREE] + 2
     for _ in range(_TRIES * count):
         data.qpos = _random_position(model, rng)
-        mujoco.mj_kinematics(model, data)
+        data.qpos[heights] += 1.0  # turned at random where they rest, they would be in the table
         _move_into_contact(model, data, pair, rng)
         mujoco.mj_kinematics(model, data)
         mujoco.mj_collision(model, data)
@@ -124,21 +127,25 @@ def _random_position(model: mujoco.MjModel, rng: np.random.Generator) -> np.ndar
 
 
 def _move_into_contact(model: mujoco.MjModel, data: mujoco.MjData, pair: Pair, rng: np.random.Generator) -> None:
-    """Shift a free body, if one of the two belongs to it or hangs from it, until both just overlap."""
-    roots = [int(model.body_rootid[model.geom_bodyid[geom]]) for geom in pair]
-    for root, sign in ((roots[1], 1.0), (roots[0], -1.0)) if roots[0] != roots[1] else ():
-        joint = model.body_jntadr[root]
-        if joint < 0 or model.jnt_type[joint] != mujoco.mjtJoint.mjJNT_FREE:
-            continue
-        segment = np.zeros(6)
-        distance = mujoco.mj_geomDistance(model, data, *pair, 10.0, segment)
-        # The segment joins the nearest points, from the first geometry to the second.
-        away = segment[3:] - segment[:3]
-        if distance > 1e-6:
-            overlap = rng.uniform(0.1, 1.0) * DEPTH_M
-            start = model.jnt_qposadr[joint]
-            data.qpos[start : start + 3] -= sign * away * (1.0 + overlap / distance)
-        return
+    """Move joints and free bodies by Newton's method until the two geometries just overlap."""
+    bodies = [int(model.geom_bodyid[geom]) for geom in pair]
+    overlap = rng.uniform(0.1, 1.0) * DEPTH_M
+    limited = (model.jnt_limited == 1) & (model.jnt_type != mujoco.mjtJoint.mjJNT_BALL)
+    at, (low, high) = model.jnt_qposadr[limited], model.jnt_range[limited].T
+    nearest, jacobian = np.zeros((2, 3)), np.zeros((2, 3, model.nv))
+    for _ in range(_NEWTON_STEPS):
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_comPos(model, data)  # what mj_jac goes by
+        distance = mujoco.mj_geomDistance(model, data, *pair, _FAR_M, nearest.reshape(-1))
+        if abs(distance + overlap) < DEPTH_M / 10 or not 1e-9 < abs(distance) < _FAR_M:
+            return
+        for body, point, slopes in zip(bodies, nearest, jacobian, strict=True):
+            mujoco.mj_jac(model, data, slopes, None, point, body)
+        slope = (nearest[1] - nearest[0]) / distance @ (jacobian[1] - jacobian[0])
+        if not slope.any():
+            return
+        mujoco.mj_integratePos(model, data.qpos, slope * (-overlap - distance) / (slope @ slope), 1.0)
+        data.qpos[at] = np.clip(data.qpos[at], low, high)
 
 
 def _holding_commands(model: mujoco.MjModel, states: np.ndarray) -> np.ndarray:
