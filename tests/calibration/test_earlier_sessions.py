@@ -55,6 +55,12 @@ def test_shared_model_error_does_not_average_out():
     assert (std_of(both) > 0.3 * 0.94).all()
 
 
+def test_a_session_that_happens_to_show_little_of_the_model_s_error_counts_no_more():
+    mean, both = joined(earlier(0.1, 1.0, 0.6), PRIOR, PRIOR.mean + 1.2 * UNITS, session(0.1, 0.2))
+    np.testing.assert_allclose((mean - PRIOR.mean) / UNITS, 1.1, atol=0.01)
+    assert (std_of(both) > 0.39).all(), "between the two sizes"
+
+
 def test_a_session_that_tells_nothing_changes_nothing():
     known = earlier(0.1, 1.5)
     mean, both = joined(known, PRIOR, PRIOR.mean, session(1.0))

@@ -49,6 +49,14 @@ def test_an_error_in_all_episodes_makes_what_the_channel_tells_uncertain(right):
     assert found["control_delay"] < 0.01, "the joints tell it, and they move as simulated"
 
 
+def test_one_episode_in_which_a_contact_came_out_otherwise_is_no_error_that_all_share(right):
+    loss, truth = right
+    thrown = loss.windows.real["block_position"].copy()
+    thrown[loss.windows.episode == loss.windows.episode[0]] += np.linspace(0.0, 0.03, STEPS)[:, None]
+    wild = replace(loss, windows=replace(loss.windows, real={**loss.windows.real, "block_position": thrown}))
+    assert systematic(wild, truth).max() == 0.0
+
+
 def test_where_the_model_errs_a_surprising_parameter_reaches_back_to_the_prior_and_takes_others_along():
     scatter = np.array([[0.04, -0.01, 0.0], [-0.01, 0.01, 0.0], [0.0, 0.0, 0.01]])
     # Residuals whose information, with the prior's, has this scatter.

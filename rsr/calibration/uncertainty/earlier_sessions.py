@@ -70,20 +70,21 @@ def joined(earlier: Knowledge, prior: Prior, mean: np.ndarray, found: Posterior)
     first, second = ((each - prior.mean) / prior.std for each in (earlier.mean, mean))
     apart, spread = _apart(earlier, prior, mean, found)
     excess = np.diag(np.maximum(0.0, (np.square(apart) - spread) / 2.0))
-    known, added = earlier.covariance / units + excess, found.covariance / units + excess
+    # Weighed by their scatter alone: a session that happens to show little of the model's error is no more right.
+    shared = earlier.shared / units, (np.zeros_like(units) if found.shared is None else found.shared) / units
+    known = earlier.covariance / units - shared[0] + excess
+    added = found.covariance / units - shared[1] + excess
     of_data, _ = _of_data(added)
     left = np.linalg.inv(np.linalg.inv(known) + of_data)
     # They sum to one. How far the prior drew an estimate is not undone: covariances are inflated, and so would that be.
     weights = left @ np.linalg.inv(known), left @ of_data
     both = prior.mean + prior.std * (weights[0] @ first + weights[1] @ second)
-    own_shared = np.zeros_like(added) if found.shared is None else found.shared / units
-    shared = [weights[0] @ (earlier.shared / units) @ weights[0].T, weights[1] @ own_shared @ weights[1].T]
-    scatter = [weight @ each @ weight.T for weight, each in zip(weights, (known, added), strict=True)]
-    alike = _of_sum(*shared) * units
-    covariance = (sum(scatter) - sum(shared)) * units + alike
+    scatter = sum(weight @ each @ weight.T for weight, each in zip(weights, (known, added), strict=True))
+    alike = _of_sum(*(weight @ each @ weight.T for weight, each in zip(weights, shared, strict=True)))
+    covariance = (scatter + alike) * units
     data_std = np.minimum(found.data_std, earlier.data_std)
     degrees = max(found.degrees, earlier.degrees)
-    return both, replace(found, covariance=covariance, shared=alike, data_std=data_std, degrees=degrees)
+    return both, replace(found, covariance=covariance, shared=alike * units, data_std=data_std, degrees=degrees)
 
 
 def _apart(earlier: Knowledge, prior: Prior, mean: np.ndarray, found: Posterior) -> tuple[np.ndarray, np.ndarray]:

@@ -74,12 +74,16 @@ def _joined(scenario: Scenario, variances: Iterator[float]) -> list[float]:
 
 
 def _unexplained(loss: Loss, misfits: np.ndarray) -> Iterator[float]:
-    """Variance of each channel's scaled residuals beyond sensor noise and what initial-state errors leave of theirs."""
+    """Variance of each channel's scaled residuals beyond sensor noise and what initial-state errors leave of theirs.
+
+    The median over episodes: what one of them alone shows, in which a contact came out otherwise, all do not share.
+    """
     squares, inside = np.square(misfits) * loss.rows_as_one, loss.windows.inside
     if loss.initial_states is not None:
         slopes = loss.initial_states.slopes
         squares = squares - np.square(loss.initial_states.whiten(np.moveaxis(slopes, 2, 0))).sum(axis=0)
+    mine = [loss.windows.episode == index for index in np.unique(loss.windows.episode)]
     for rows, observed in zip(_channels(loss), loss.scenario.observed, strict=True):
         each = squares[:, rows].reshape(*inside.shape, -1).mean(axis=-1)
-        noise = np.square(observed.noise / loss.scales[observed.channel.name][:, 0])
-        yield max(0.0, float((each - noise)[inside].mean()))
+        left = each - np.square(observed.noise / loss.scales[observed.channel.name][:, 0])
+        yield max(0.0, float(np.median([left[windows][inside[windows]].mean() for windows in mine])))
