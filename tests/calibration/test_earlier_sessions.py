@@ -55,10 +55,19 @@ def test_shared_model_error_does_not_average_out():
     assert (std_of(both) > 0.3 * 0.94).all()
 
 
-def test_a_session_that_happens_to_show_little_of_the_model_s_error_counts_no_more():
-    mean, both = joined(earlier(0.1, 1.0, 0.6), PRIOR, PRIOR.mean + 1.2 * UNITS, session(0.1, 0.2))
-    np.testing.assert_allclose((mean - PRIOR.mean) / UNITS, 1.1, atol=0.01)
-    assert (std_of(both) > 0.39).all(), "between the two sizes"
+def test_directions_that_the_model_s_error_seems_to_spare_are_not_trusted_together():
+    """Each session's error lies along another diagonal: by their narrow directions both would be known exactly."""
+    size, blocks = 0.36, ([[1.0, 0.99], [0.99, 1.0]], [[1.0, -0.99], [-0.99, 1.0]])
+    shared = [np.zeros((len(UNITS), len(UNITS))) for _ in blocks]
+    for each, block in zip(shared, blocks, strict=True):
+        each[:2, :2] = size * np.array(block)
+        each *= np.outer(UNITS, UNITS)
+    first, second = earlier(0.1, 1.0), session(0.1)
+    known = replace(first, covariance=first.covariance + shared[0], shared=shared[0])
+    _, both = joined(
+        known, PRIOR, PRIOR.mean + UNITS, replace(second, covariance=second.covariance + shared[1], shared=shared[1])
+    )
+    assert (std_of(both)[:2] > 0.5 * np.sqrt(size)).all(), "0.1, where sessions were weighed by whole covariances"
 
 
 def test_a_session_that_tells_nothing_changes_nothing():
