@@ -145,6 +145,7 @@ def test_the_gap_channel_is_never_suggested_to_be_left_out(tmp_path: Path):
         ingest([source], target, tmp_path / "data")
     said = str(refused.value)
     assert "it cannot be left out, because calibrations are judged by it" in said
+    assert "refuse a session that lacks one of its channels" in said  # of the others
     block = said[said.index("channels:") :]
     assert "leave_out" not in block[block.index(target.gap_channel) :].partition("joint_velocity")[0]
     lines = {name.name: {"leave_out": True} for name in target.channels if name.name != target.gap_channel}
