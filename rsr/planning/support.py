@@ -45,7 +45,7 @@ def judge_support(scenario: Scenario, session: Session) -> Iterator[Finding]:
 
 def _finding(scenario: Scenario, session: Session, observed: Observed, below_m: float, steps: int) -> Finding:
     return Finding(
-        "care", "poses", f"session '{session.card.session}', channel '{observed.channel.name}'",
+        "care", "physics", f"session '{session.card.session}', channel '{observed.channel.name}'",
         got=f"a body that did not fall, and that the scene lets fall, by {1e3 * below_m:.0f} mm in "
         f"{steps * scenario.control_dt_s:.2g} s",
         expected="something in the scene that bears it, as in reality",

@@ -65,7 +65,7 @@ def test_a_puck_recorded_above_its_board_is_named_as_one_that_the_scene_lets_fal
         for each in slides().episodes
     ]
     (finding,) = judge_support(puck(), replace(slides(), episodes=tuple(high)))
-    assert (finding.severity, finding.topic) == ("care", "poses")
+    assert (finding.severity, finding.topic) == ("care", "physics")
     assert "that the scene lets fall" in finding.got
     assert "a marker, or the origin of the body" in finding.next_step
 

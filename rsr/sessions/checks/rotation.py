@@ -79,8 +79,9 @@ def _ranked(usable: list[tuple[np.ndarray, np.ndarray, np.ndarray]], stretch_s: 
         speed = np.median(np.linalg.norm(derived, axis=1)) if len(derived) else 0.0
         if speed < _LEAST_SPEED_RAD_S:
             return []
-        for unit, size in (("rad/s", 1.0), ("deg/s", _DEGREES)):
-            misfit = np.median(np.linalg.norm(derived - recorded / size, axis=1)) / speed
+        for unit in ("rad/s", "deg/s"):
+            in_rad = recorded / (_DEGREES if unit == "deg/s" else 1.0)
+            misfit = np.median(np.linalg.norm(derived - in_rad, axis=1)) / speed
             ranked.append(Convention(order, frame, unit, float(misfit)))
     # About a fixed axis both frames fit to rounding errors: then the usual one comes first, on every machine.
     return sorted(ranked, key=lambda each: round(each.misfit, 6))
