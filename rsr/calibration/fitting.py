@@ -33,6 +33,7 @@ from rsr.calibration.problem import (
     best_share,
     choose,
     cut,
+    gap_warning,
     split,
     words,
 )
@@ -291,8 +292,10 @@ def _without_information(loss: Loss, held_out: HeldOut) -> _Outcome:
 def _calibration(scenario: Scenario, method: str, held_out: HeldOut, outcome: _Outcome) -> Calibration:
     estimates = identifiability.estimates(scenario.space, outcome.values, outcome.posterior)
     doubts = {name: why for name, why in outcome.checks.doubts.items() if estimates[name].verdict == "weak"}
+    evidence = replace(held_out.evidence(outcome.before, outcome.after), cross_validated=outcome.cross_validated)
     warnings = (
         outcome.judged,
+        gap_warning(evidence),
         *outcome.warnings,
         *identifiability.at_bound_warnings(estimates),
         *correlation_warnings(scenario, outcome.posterior, estimates),
@@ -307,7 +310,7 @@ def _calibration(scenario: Scenario, method: str, held_out: HeldOut, outcome: _O
         shared=outcome.posterior.shared,
         degrees=outcome.posterior.degrees,
         data_std=dict(zip(scenario.space.names, outcome.posterior.data_std.tolist(), strict=True)),
-        evidence=replace(held_out.evidence(outcome.before, outcome.after), cross_validated=outcome.cross_validated),
+        evidence=evidence,
         trace=outcome.trace,
         warnings=tuple(filter(None, warnings)),
         replays=held_out.shown(outcome.before, outcome.after),

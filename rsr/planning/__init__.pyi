@@ -6,6 +6,7 @@ from rsr.planning.excitation import (
 )
 from rsr.planning.fisher import STEP as STEP, information_by_window as information_by_window
 from rsr.planning.plan import RecordingPlan as RecordingPlan, Scored as Scored, make_plan as make_plan
+from rsr.planning.support import judge_support as judge_support
 from rsr.planning.transitions import (
     ObservedTransitions as ObservedTransitions,
     TransitionPairs as TransitionPairs,

@@ -1,4 +1,4 @@
-"""Channels recorded the wrong way round: a mirrored axis, a flipped sign, a zero a quarter turn off, inverse rotations.
+"""Channels recorded the wrong way round: an axis mirrored, two columns swapped, a zero a quarter turn off, ...
 
 Such a recording passes every check of single channels, and a fit to it converges. Yet the scene moves otherwise: with
 that one channel put right, even nominal parameters predict the next tenths of a second far better.
@@ -6,6 +6,7 @@ that one channel put right, even nominal parameters predict the next tenths of a
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -19,10 +20,12 @@ from rsr.simulators import MujocoSimulator
 
 _WINDOW_S, _LEAST_ROWS = 0.1, 4
 """Long enough for forces to show, short enough for a wrong parameter, or the next impact, not to."""
-_WINDOWS, _LEAST_WINDOWS, _MOST_EPISODES, _MOST_ROWS = 96, 16, 12, 1000
+_WINDOWS, LEAST_WINDOWS, _MOST_EPISODES, _MOST_ROWS = 96, 16, 12, 1000
+_MOST_SWAPS = 15
+"""All pairs of six columns; each is as dear as a sign."""
 _RATIO, _SIGNIFICANT = 0.6, -4.0
 """How far the error must fall, in the geometric mean over windows, and by how many standard errors of its logarithm:
-twenty ways to be wrong are tried, and each may fit better in a few windows by chance."""
+some forty ways to be wrong are tried, and each may fit better in a few windows by chance."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +49,7 @@ class _Change:
 
 def judge_directions(scenario: Scenario, session: Session) -> Iterator[Finding]:
     """Find the channel that is predicted far better the other way round, with nominal parameters."""
-    episodes = session.episodes[:: max(1, len(session.episodes) // _MOST_EPISODES)]
-    errors = _errors(scenario, tuple(map(_beginning, episodes)))
+    errors = _errors(scenario, looked_at(session))
     likely = [each for each in map(_compared, errors) if each.ratio < _RATIO and each.significance < _SIGNIFICANT]
     if not likely:
         return
@@ -78,21 +80,32 @@ def _compared(errors: tuple[_Change, np.ndarray, np.ndarray]) -> _Compared:
     return _Compared(change, float(np.exp(gains.mean())), float(gains.mean()) / error, len(gains))
 
 
+def looked_at(session: Session) -> tuple[Episode, ...]:
+    """The beginnings of some episodes, evenly over the session."""
+    return tuple(map(_beginning, session.episodes[:: max(1, len(session.episodes) // _MOST_EPISODES)]))
+
+
+def short_windows(scenario: Scenario, episodes: tuple[Episode, ...]) -> Windows:
+    """Windows of a tenth of a second in which something moves."""
+    steps = max(_LEAST_ROWS, round(_WINDOW_S / scenario.control_dt_s))
+    return choose(scenario, cut(scenario, episodes, steps, stride=steps), _WINDOWS, np.random.default_rng(0))
+
+
 def _errors(scenario: Scenario, episodes: tuple[Episode, ...]) -> list[tuple[_Change, np.ndarray, np.ndarray]]:
     """Errors [W, K] of nominal predictions as recorded and with each change; none where there are too few windows."""
-    steps = max(_LEAST_ROWS, round(_WINDOW_S / scenario.control_dt_s))
-    windows = cut(scenario, episodes, steps, stride=steps)
-    windows = choose(scenario, windows, _WINDOWS, np.random.default_rng(0))
-    if len(windows) < _LEAST_WINDOWS:
+    windows = short_windows(scenario, episodes)
+    if len(windows) < LEAST_WINDOWS:
         return []
+    steps = windows.steps
     places, changed = _places(windows), []
     with MujocoSimulator(scenario) as simulator:
         loss = Loss(scenario, simulator, windows, start_prior(scenario))
-        for change in (each for observed in scenario.observed for each in _changes(scenario, observed)):
+        tried = [each for observed in scenario.observed for each in _changes(scenario, observed)]
+        for change in (*tried, *_swapped_commands(scenario)):
             again = cut(scenario, [_put_right(episode, change) for episode in episodes], steps, stride=steps)
             rows = _places(again)
             both = [place for place in places if place in rows]  # another row may be the quietest of its stretch
-            if len(both) >= _LEAST_WINDOWS:
+            if len(both) >= LEAST_WINDOWS:
                 pair = (windows.take(_of(places, both)), again.take(_of(rows, both)))
                 before, after = (_error(replace(loss, windows=each), change) for each in pair)
                 changed.append((change, before, after))
@@ -145,9 +158,26 @@ def _changes(scenario: Scenario, observed: Observed) -> Iterator[_Change]:
         signs = np.where(np.arange(len(columns)) == index, -1.0, 1.0)
         remedy = f"`sign: {[int(sign) for sign in signs]}` {where}"
         yield _Change(name, [index], f"'{column}' has the other sign", remedy, lambda rows, signs=signs: rows * signs)
+    yield from _swapped(name, columns, shown=True)
     for index, place in enumerate(observed.qpos):
         if _turns(scenario, place):
             yield from _turned(name, columns, index, where)
+
+
+def _swapped_commands(scenario: Scenario) -> Iterator[_Change]:
+    """Each drive pushes the other's joint; that shows in whatever moves."""
+    if scenario.command:
+        (command,) = (each for each in scenario.channels if each.name == scenario.command)
+        yield from _swapped(command.name, command.columns, shown=False)
+
+
+def _swapped(name: str, columns: tuple[str, ...], shown: bool) -> Iterator[_Change]:
+    for one, other in itertools.islice(itertools.combinations(range(len(columns)), 2), _MOST_SWAPS):
+        order = list(range(len(columns)))
+        order[one], order[other] = other, one
+        words = f"'{columns[one]}' and '{columns[other]}' are swapped"
+        remedy = "list these two the other way round in `columns` of the mapping"
+        yield _Change(name, [one, other] if shown else None, words, remedy, lambda rows, order=order: rows[:, order])
 
 
 def _turned(name: str, columns: tuple[str, ...], index: int, where: str) -> Iterator[_Change]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rsr.common import RsrError, SessionError
-from rsr.planning import Excitation, find_excitation, judge_directions, judge_excitation
+from rsr.planning import Excitation, find_excitation, judge_directions, judge_excitation, judge_support
 from rsr.scenarios import SIMULATOR_OF, Scenario, joint_ranges, lacking, load_scenario
 from rsr.sessions import (
     EpisodePrint,
@@ -83,7 +83,8 @@ def examine_session(
         poses = tuple(judge_poses(loaded, session))
         excitation = _excitation(loaded, session) if simulate else None
         if excitation is not None:  # what can be simulated at all
-            poses = (*poses, *judge_directions(loaded, session))
+            falls = tuple(judge_support(loaded, session))
+            poses = (*poses, *(falls or judge_directions(loaded, session)))  # in free fall no sign shows
     findings = (
         *inspection.findings,
         *said,

@@ -36,7 +36,8 @@ _STAYS_S = 0.25
 """What rests is simulated for so long; falling freely it would drop by 0.3 m."""
 _FAR_M = 0.5
 _REMEDY = (
-    "Check the zero, the sign and the unit of each joint, the frame and origin of positions, and the sizes in the MJCF"
+    "Check the zero, the sign and the unit of each joint, the frame and origin of positions, the order of quaternions, "
+    "and the sizes in the MJCF"
 )
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from rsr.calibration.problem.acceptance import best_share
+from rsr.calibration.interface import Evidence
+from rsr.calibration.problem.acceptance import best_share, gap_warning
 
 
 @pytest.mark.parametrize(
@@ -34,3 +37,11 @@ def test_one_unlucky_episode_does_not_reject_a_fit():
 def test_what_all_episodes_say_is_followed():
     losses = np.tile([10.0, 10.5, 11.0, 11.5, 12.0], (6, 1)) + np.linspace(-1, 1, 6)[:, None]
     assert best_share(losses)[0] == 0.0
+
+
+def test_a_fit_that_is_taken_though_held_out_replays_grew_says_so():
+    channels = {"wheels": (2.0, 0.5), "position": (0.038, 0.095)}
+    grew = Evidence(0.038, 0.095, "m", channels, (0, 2), (1, 3), cross_validated=0.23)
+    assert "replayed worse than before, 0.038 to 0.095 m (of all channels worse: position)" in gap_warning(grew)
+    assert gap_warning(replace(grew, gap_after=0.039)) == ""
+    assert gap_warning(replace(grew, cross_validated=None)) == "", "the gap itself has decided"

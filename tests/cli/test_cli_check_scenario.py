@@ -38,6 +38,18 @@ def test_joints_that_no_channel_shows_are_named(tmp_path, capsys):
     assert "'shoulder'" not in words
 
 
+def test_a_mesh_in_mm_is_named_with_the_scale_that_mends_it(tmp_path, capsys):
+    path = write_own_arm(tmp_path)
+    corners = " ".join(f"{x} {y} {z}" for x in (0, 60) for y in (0, 40) for z in (0, 20))
+    tool = "<body name='tool'><geom type='mesh' mesh='tool' contype='0' conaffinity='0'/></body>"
+    asset = f"<asset><mesh name='tool' vertex='{corners}'/></asset>"
+    words = said(capsys, path, "title:", f'adds: {{world: "{tool}", mjcf: "{asset}"}}\ntitle:')
+    assert "note: mesh 'tool' of body 'tool' is 60 m long" in words, words
+    assert 'scale="0.001 0.001 0.001"' in words
+    mended = "<mesh name='tool' scale='0.001 0.001 0.001'"
+    assert "note" not in said(capsys, path, "<mesh name='tool'", mended)
+
+
 def test_a_mistake_in_the_task_is_refused_as_a_campaign_would(tmp_path, capsys):
     path = write_own_arm(tmp_path)
     (tmp_path / "task.py").write_text((tmp_path / "task.py").read_text().replace('("q",)', '("p",)'))

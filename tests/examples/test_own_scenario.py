@@ -10,6 +10,7 @@ import pytest
 from rsr import calibration
 from rsr.common.progress import ignore
 from rsr.config import TuneConfig
+from rsr.planning import judge_support
 from rsr.scenarios import Scenario, load_scenario
 from rsr.sessions import Card, Episode, Session, check_session, read_session, write_session
 from rsr.simulators import MujocoSimulator, evaluate_recording
@@ -54,6 +55,19 @@ def test_it_is_judged_by_its_own_figure():
     assert nominal["start"] == "windows"
     assert nominal["position_error_mm"] > 3 * true["position_error_mm"]
     assert true["position_error_mm"] < 3
+
+
+def test_a_puck_recorded_above_its_board_is_named_as_one_that_the_scene_lets_fall():
+    """It slides, so it never rests in the air; a fit would take the fall for friction."""
+    assert list(judge_support(puck(), slides())) == []
+    high = [
+        replace(each, values={**each.values, "puck_position": each["puck_position"] + [0.0, 0.0, 0.1]})
+        for each in slides().episodes
+    ]
+    (finding,) = judge_support(puck(), replace(slides(), episodes=tuple(high)))
+    assert (finding.severity, finding.topic) == ("care", "physics")
+    assert "that the scene lets fall" in finding.got
+    assert "a marker, or the origin of the body" in finding.next_step
 
 
 @pytest.mark.slow

@@ -53,6 +53,19 @@ def test_a_command_of_the_other_sign_is_named_too():
     assert "of this channel or of the command" in finding.next_step
 
 
+def test_swapped_joints_and_swapped_axes_of_a_sensor_are_named():
+    """Of a command, too: its drives then push the joints of each other."""
+    scenario, runs = load_scenario("double_pendulum"), pendulum_runs()
+    few = replace(runs, episodes=runs.episodes[:2])
+    for channel in ("joint_position", scenario.command):
+        (finding,) = judge_directions(scenario, changed(few, channel, lambda rows: rows[:, ::-1]))
+        assert "are swapped" in finding.got, finding.got
+        assert finding.where.endswith(f"channel '{channel}'")
+        assert "the other way round in `columns` of the mapping" in finding.next_step
+    (finding,) = judge_directions(elbow(), changed(tosses(), "link1_position", lambda place: place[:, [2, 1, 0]]))
+    assert "'x' and 'z' are swapped" in finding.got, finding.got
+
+
 def test_right_recordings_raise_nothing():
     assert list(judge_directions(elbow(), tosses())) == []
     assert list(judge_directions(elbow(), throws())) == []

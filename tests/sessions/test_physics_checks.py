@@ -157,6 +157,23 @@ def test_the_frame_of_an_angular_velocity_is_told():
         assert rank_conventions([(time_s, quaternion, recorded)])[0].frame == frame
 
 
+def test_noise_of_a_camera_hides_no_convention_and_is_no_finding_itself(session):
+    """Orientations a degree off, whose change from row to row is mostly noise."""
+    rng = np.random.default_rng(5)
+    noisy = _changed(session, "cube_orientation", lambda rows: rows + rng.normal(0, 0.01, rows.shape))
+    assert list(judge_rotation(noisy)) == []
+    (finding,) = judge_rotation(_changed(noisy, "turning", np.degrees))
+    assert "with an angular velocity in deg/s" in finding.got
+    (finding,) = judge_rotation(_changed(noisy, "cube_orientation", lambda q: q[:, [1, 2, 3, 0]]))
+    assert "as if written xyzw" in finding.got
+
+
+def test_axes_of_a_gyro_that_are_swapped_or_mirrored_are_named(session):
+    (finding,) = judge_rotation(_changed(session, "turning", lambda rows: rows[:, [0, 2, 1]] * [1, 1, -1]))
+    assert "with the axes x, -z, y of 'turning' as x, y, z it is" in finding.got
+    assert "`columns` or `sign` right in the mapping" in finding.next_step
+
+
 def test_a_velocity_that_is_not_the_turning_is_doubted(session):
     rng = np.random.default_rng(1)
     (finding,) = judge_rotation(_changed(session, "turning", lambda values: rng.normal(0, 3, values.shape)))

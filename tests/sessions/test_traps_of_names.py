@@ -71,6 +71,16 @@ def test_numbered_columns_are_found_and_their_order_is_asked():
     assert (match.columns[0], match.sure) == ("joint_position_1", False)
 
 
+def test_columns_called_by_the_channel_and_its_columns_are_found_whatever_these_words_say():
+    log = ("t", "duty_left", "duty_right", "gyro_x_dps", "gyro_y_dps", "gyro_z_dps", "temperature_left_c")
+    duty = Channel("duty", ("left", "right"), "1", "joint", stamp="held_until_next")
+    assert (found(duty, *log).columns, found(duty, *log).sure) == (("duty_left", "duty_right"), True)
+    gyro = Channel("gyro", ("x", "y", "z"), "rad/s", "body")
+    assert (found(gyro, *log).columns, found(gyro, *log).sure) == (log[3:6], True)
+    orientation = Channel("orientation", ("w", "x", "y", "z"), "1", "world")
+    assert found(orientation, *(f"cam_q{axis}" for axis in "xyzw")).columns == tuple(f"cam_q{axis}" for axis in "wxyz")
+
+
 def test_a_column_called_exactly_like_the_channel_is_found():
     match = found(Channel("pressure_valve", ("opening",), "1", "joint"), "t", "pressure_valve")
     assert (match.columns, match.sure) == (("pressure_valve",), True)
@@ -135,6 +145,7 @@ def test_the_gap_channel_is_never_suggested_to_be_left_out(tmp_path: Path):
         ingest([source], target, tmp_path / "data")
     said = str(refused.value)
     assert "it cannot be left out, because calibrations are judged by it" in said
+    assert "refuse a session that lacks one of its channels" in said  # of the others
     block = said[said.index("channels:") :]
     assert "leave_out" not in block[block.index(target.gap_channel) :].partition("joint_velocity")[0]
     lines = {name.name: {"leave_out": True} for name in target.channels if name.name != target.gap_channel}

@@ -3,6 +3,7 @@ from rsr.calibration.problem.acceptance import (
     SHARES as SHARES,
     Acceptance as Acceptance,
     best_share as best_share,
+    gap_warning as gap_warning,
 )
 from rsr.calibration.problem.division import Division as Division
 from rsr.calibration.problem.held_out import (

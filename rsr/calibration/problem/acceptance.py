@@ -7,11 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rsr.calibration.interface import Evidence
 from rsr.calibration.problem.held_out import HeldOut, Replayed
 
 FEW = 10
 """Held-out episodes below which two folds are cross-validated in the loss: a whole replay of three tosses is mostly
 their luck, for impacts amplify every error."""
+_WORSE = 1.1
+"""Replays of a few episodes that are worse by less than this are luck, and no reason to warn."""
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Of the way from the prior's mean to a fit to few episodes, of which cross-validation chooses one."""
 
@@ -30,6 +33,19 @@ def best_share(losses: np.ndarray) -> tuple[float, float]:
     error = np.sqrt(len(more)) * more.std(axis=0, ddof=1)
     taken = int(np.flatnonzero(more.sum(axis=0) <= error).max())
     return SHARES[taken], float(totals[taken or -1] / max(float(totals[0]), 1e-300))
+
+
+def gap_warning(evidence: Evidence) -> str:
+    """Say that a fit which cross-validation takes replays the held-out episodes worse; empty where it does not."""
+    before, after = evidence.gap_before, evidence.gap_after
+    if evidence.cross_validated is None or after <= _WORSE * before:
+        return ""
+    worse = [name for name, (then, now) in evidence.channels.items() if now > _WORSE * then]
+    return (
+        f"held-out episodes are replayed worse than before, {before:.4g} to {after:.4g} {evidence.gap_unit} (of all "
+        f"channels worse: {', '.join(worse)}), though short windows of all episodes are predicted better. Episodes are "
+        "few: this may be luck, or the fit makes up for what the model lacks. Record more before you use the values."
+    )
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,8 @@ def _limits(session: Session, channel: Channel, values: np.ndarray, limits: np.n
             yield Finding(
                 "care", "units", where,
                 got=f"angles up to {np.abs(values).max():.4g} rad", expected="a turn or two",
-                next_step="If these are degrees, multiply by pi / 180 and store the session again.",
+                next_step="If these are degrees, multiply by pi / 180 and store the session again; if it is a wheel "
+                "that rolls so far, all is well.",
             )  # fmt: skip
         return
     beyond = share_outside(values, limits)

@@ -91,12 +91,13 @@ class _Guess:
         return entry
 
     def _not_found(self, channel: Channel, place: tuple[str, str]) -> dict[str, Any]:
-        """Ask for the columns; only a channel that calibrations can do without may be left out."""
+        """Ask for the columns; the gap channel cannot be left out."""
         needed = channel.name == self.target.gap_channel
         choice = (
             "; it cannot be left out, because calibrations are judged by it (gap_channel of the scenario)"
             if needed
-            else ", give a constant (constant: [...]), or leave it out"
+            else ", give a constant (constant: [...]), or leave it out, and out of the scenario's file as well: "
+            "rsr check and rsr calibrate refuse a session that lacks one of its channels"
         )
         text = (
             f"Nothing in the recording is called like channel '{channel.name}' ({', '.join(channel.columns)}; "

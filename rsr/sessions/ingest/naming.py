@@ -81,7 +81,19 @@ def _match(channel: Channel, stream: Stream, unique: set[str]) -> Match | None:
         return Match(stream.name, (channel.name,), True, "by name", 15.0)
     if not stream.named:
         return _whole_array(channel, stream)
-    return _each_column(channel, stream, unique) or _numbered(channel, stream)
+    return _each_column(channel, stream, unique) or _in_full(channel, stream) or _numbered(channel, stream)
+
+
+def _in_full(channel: Channel, stream: Stream) -> Match | None:
+    """Recorded columns with the channel's name and each column's, whatever these words say: duty_left, gyro_x_dps."""
+    called: dict[str, list[str]] = {}
+    for column in stream.columns:
+        unit = stream.units.get(column) or unit_in_name(column)
+        if unit is None or convertible(unit, channel.unit):
+            called.setdefault(_plain(column), []).append(column)
+    found = [called.get(_plain(f"{channel.name}_{column}"), []) for column in channel.columns]
+    columns = tuple(each[0] for each in found if len(each) == 1)
+    return Match(stream.name, columns, True, "by name", 2.0) if len(columns) == channel.width else None
 
 
 def _each_column(channel: Channel, stream: Stream, unique: set[str]) -> Match | None:
@@ -193,7 +205,7 @@ def _names_column(wanted: str, name: _Name, whole: str, channel: Channel) -> boo
     if wanted in name.tokens or wanted == whole or f"_{spelt}_" in f"_{whole}_":
         return True
     if channel.is_quaternion:
-        return name.quantity == "orientation" and wanted[-1] in name.tokens
+        return name.quantity == "orientation" and bool({wanted[-1], f"q{wanted[-1]}"} & name.tokens)
     number = re.fullmatch(r"(joint|j|link|axis|motor)?_?(\d+)", wanted)
     return bool(number) and number.group(2) in name.tokens
 
@@ -251,7 +263,8 @@ def _without(text: str, unit: str) -> str:
     words = re.split(r"([_.\s]+)", text)
     if len(words) > 6 and words[-3].lower() == "per":
         return "".join(words[:-6])
-    cut = 4 if len(words) > 4 and unit_in_name("x_" + "_".join([words[-3], words[-1]])) == unit and "/" in unit else 2
+    of_two_words = len(words) > 4 and unit_in_name(f"x_{words[-1]}") != unit  # deg_s, but not dps
+    cut = 4 if of_two_words and "/" in unit and unit_in_name(f"x_{words[-3]}_{words[-1]}") == unit else 2
     return "".join(words[:-cut])
 
 
