@@ -95,7 +95,7 @@ class WindowCalibrator:
     """The `Calibrator` of every method that minimises `Loss` over windows.
 
     Args:
-        fit_episodes: episodes to fit, drawn by seed, half of all at most; the others are held out.
+        fit_episodes: episodes to fit, drawn by seed, half of all at most (of three, two); the others are held out.
         resamples: sets of episodes to fit again, to check the intervals.
         selects_structure: select among the structures that the scenario leaves open, by successive halving.
         division: which episodes may be fitted, and which judge.

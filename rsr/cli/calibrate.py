@@ -60,8 +60,9 @@ def calibrate(
         method: mjx or cmaes or sysid or adam, or all: each of them, in a table and a figure. Or clash, which adapts a
             surrogate of collisions to strikes, for scenarios that declare a collision; or gnn, which learns a simulator
             of free bodies in contact.
-        episodes: how many to fit, drawn by seed, half of all at most (with --fit: of those), 32 by default; the others
-            judge. With clash: the first strikes, 10 by default; where hardly any are left, each is judged in turn.
+        episodes: how many to fit, drawn by seed, 32 by default; half of all at most (of three, two), the others judge;
+            with --judge, of those to --fit, and not half but all at most. With clash: the first strikes, 10 by default;
+            where hardly any are left, each is judged in turn.
         seed: of everything random.
         budget: points that the search may evaluate, 960 by default; time grows with it until the search converges.
         sensitivity: how mjx and adam differentiate: auto (says what it picked), mjx or differences.

@@ -26,6 +26,8 @@ def test_split_is_seeded_and_holds_out_half():
     assert (len(fitted), len(held_out)) == (6, 6)
     assert sorted(fitted + held_out) == list(range(12))
     assert len(split(push_cube(), episodes, 2, np.random.default_rng(0))[0]) == 2
+    assert len(split(push_cube(), episodes[:3], 32, np.random.default_rng(0))[0]) == 2, "the more by one"
+    assert len(split(push_cube(), episodes[:2], 32, np.random.default_rng(0))[0]) == 1
 
 
 def test_repeats_of_a_trial_stay_together():

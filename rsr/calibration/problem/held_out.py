@@ -27,9 +27,9 @@ def split(
     rng: np.random.Generator,
     division: Division = _AT_RANDOM,
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Draw which episodes are fitted; all others are held out, at least half unless the judging ones are named.
+    """Draw which episodes are fitted: half of all at most, rounded up, unless the judging ones are named.
 
-    Episodes that repeat one trial (`Scenario.group`) stay on one side.
+    All others are held out. Episodes that repeat one trial (`Scenario.group`) stay on one side.
     """
     named = len(episodes) - division.judging
     trials = division.trials(scenario, episodes[:named] if division.judging else episodes)
@@ -44,7 +44,7 @@ def split(
             where="sessions to calibrate on",
             next_step="Record more episodes, or name a further session.",
         )
-    fitted = _drawn(trials, division.order(trials, episodes, rng), min(fit_episodes, len(episodes) // 2))
+    fitted = _drawn(trials, division.order(trials, episodes, rng), min(fit_episodes, (len(episodes) + 1) // 2))
     return tuple(sorted(fitted)), tuple(index for index in range(len(episodes)) if index not in set(fitted))
 
 
