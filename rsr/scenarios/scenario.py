@@ -214,6 +214,11 @@ class Scenario:
         velocities = tuple(velocity.channel for velocity in self.velocities)
         return tuple(observed.channel for observed in self.observed) + velocities + self.other_channels
 
+    @property
+    def channel_noise(self) -> dict[str, float]:
+        """Standard deviation of each observed channel's readings, in its unit; rad for quaternions."""
+        return {observed.channel.name: observed.noise for observed in self.observed}
+
     def observed_channel(self, name: str) -> Observed:
         """The observed channel of this name."""
         named = {observed.channel.name: observed for observed in self.observed}
