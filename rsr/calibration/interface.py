@@ -117,12 +117,15 @@ class Replays:
     Args:
         episode: [n], episode indices as in `Evidence.held_out`.
         real, before, after: [n, T + 1, width]; shorter episodes stay at their last row.
+        restarts: rows at which the simulations were put back on the recording; such a row still shows the prediction
+            before. Empty in files of earlier versions, which do not say.
     """
 
     episode: np.ndarray
     real: np.ndarray
     before: np.ndarray
     after: np.ndarray
+    restarts: np.ndarray = field(default_factory=lambda: np.zeros(0, int))
 
 
 @dataclass(frozen=True)
