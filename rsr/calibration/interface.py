@@ -100,6 +100,8 @@ class Misfit:
         noises: the same in multiples of the channel's noise.
         motion_share: the same over how far the channel moves in that time.
         after_impact: share of all squared errors in rows that follow a window's first impact or kink.
+        divergence: how far simulations whose starts differ as much as they err have parted by then, in the channel's
+            unit, where the system amplifies such differences; else 0.
     """
 
     error: float
@@ -108,6 +110,7 @@ class Misfit:
     noises: float
     motion_share: float
     after_impact: float
+    divergence: float = 0.0
 
 
 @dataclass(frozen=True)
