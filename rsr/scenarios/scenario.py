@@ -411,7 +411,10 @@ class Scenario:
 
     @cached_property
     def start_std(self) -> np.ndarray:
-        """How wrong `states` are, [2 nv] standard deviations; 0 for coordinates that no channel observes."""
+        """How wrong `states` are, [2 nv] standard deviations; 0 for coordinates that no channel observes.
+
+        Spins that are inferred are wrong, too: `rsr.scenarios.channels.rolling.start_spread`.
+        """
         noise = np.zeros(self.base_model.nv)
         for observed in self.observed:
             noise[list(observed.dofs)] = observed.noise
