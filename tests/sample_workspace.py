@@ -118,7 +118,7 @@ def _write_calibration(bench: Bench, iteration: int, real: np.ndarray) -> None:
         evidence=Evidence(*gaps, "m", _channels(gaps), tuple(range(HELD_OUT[0])), HELD_OUT),
         trace=np.stack([np.arange(1, 15) * 4e5, 900 * np.exp(-np.arange(14) / 4) + 120], axis=1),
         warnings=("cube_mass and table_friction are correlated: record a free slide",),
-        replays=Replays(np.array(held), shown, before, after),
+        replays=Replays(np.array(held), shown, before, after, np.array([40, 80])),
     )
     save_calibration(calibration, bench.workspace.calibration_dir(iteration))
 

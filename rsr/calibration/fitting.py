@@ -185,7 +185,7 @@ class WindowCalibrator:
         posterior = marginal.posterior(found.point, exact, seed)
         point = at_prior_where_unknown(loss, found.point, slope, posterior)
         posterior = identifiability.within_prior(posterior, point, loss.prior.std)
-        misfit = misfits(reweighted(loss, point), episodes, point)
+        misfit = misfits(reweighted(loss, point), episodes, point, marginal.loss.divergence())
         accepted = self._accepted(found.searched, held_out, point, fitted_seed)
         judged, rejected, share = accepted.remark, {}, accepted.taken
         if share == 0.0:

@@ -100,6 +100,8 @@ class Misfit:
         noises: the same in multiples of the channel's noise.
         motion_share: the same over how far the channel moves in that time.
         after_impact: share of all squared errors in rows that follow a window's first impact or kink.
+        divergence: how far simulations whose starts differ as much as they err have parted by then, in the channel's
+            unit, where the system amplifies such differences; else 0.
     """
 
     error: float
@@ -108,6 +110,7 @@ class Misfit:
     noises: float
     motion_share: float
     after_impact: float
+    divergence: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -117,12 +120,15 @@ class Replays:
     Args:
         episode: [n], episode indices as in `Evidence.held_out`.
         real, before, after: [n, T + 1, width]; shorter episodes stay at their last row.
+        restarts: rows at which the simulations were put back on the recording; such a row still shows the prediction
+            before. Empty in files of earlier versions, which do not say.
     """
 
     episode: np.ndarray
     real: np.ndarray
     before: np.ndarray
     after: np.ndarray
+    restarts: np.ndarray = field(default_factory=lambda: np.zeros(0, int))
 
 
 @dataclass(frozen=True)

@@ -175,7 +175,7 @@ class TaskEnv(gymnasium.Env[np.ndarray, np.ndarray]):
 
     def _forward(self) -> None:
         if self._effects is not None:
-            self._effects.forward(self._data, self._sent.in_force()[0, 0])
+            self._effects.forward(self._data, self._sent.in_force()[0, -1])
         else:
             mujoco.mj_forward(self._model, self._data)
 

@@ -142,8 +142,8 @@ class World:
     @property
     def sensordata(self) -> np.ndarray:
         """Readings [B, nsensordata] of MuJoCo's sensors at the present state."""
-        # MuJoCo senses before it steps: a step whose end nobody needs reads the sensors here.
-        now = self.sent.in_force()[:, :1]
+        # Under the command in force until now. MuJoCo senses before it steps: a step whose end nobody needs reads them.
+        now = self.sent.in_force()[:, -1:]
         if self._effects is not None:
             return self._effects.sense(self._full[:, 1:], now[:, 0])
         beyond, readings = np.zeros_like(self._trajectory[:, :1]), np.zeros_like(self._sensors[:, :1])

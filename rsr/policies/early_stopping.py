@@ -93,25 +93,33 @@ def within_error_of_best(successes: Sequence[float]) -> bool:
 
 def levelled_off(successes: Sequence[float], rooms: Sequence[float] = ()) -> bool:
     """Whether success no longer rises; nor, where it is near its ceiling by little, the room that is left."""
-    if len(successes) < LAST_CHECKS or max(successes) < LEARNT_SHARE or _rises(successes):
+    if len(successes) < LAST_CHECKS or max(successes) < LEARNT_SHARE:
+        return False
+    if _rises(successes, standard_error(float(np.mean(successes[-LAST_CHECKS:])))):
         return False
     scarce = bool(rooms) and rooms[-1] < ENOUGH_ROOM and np.mean(successes[-LAST_CHECKS:]) > CEILING
     return not (scarce and _rises(rooms))
 
 
-def _rises(values: Sequence[float]) -> bool:
+def _rises(values: Sequence[float], sampled: float = np.inf) -> bool:
     """Whether the last checks rise, by their regression line, faster than the line's slope is uncertain.
 
     A line through eight, since a slow rise is lost in the noise of single checks. All begin alike, so that they scatter
-    less than episodes of their own would: the scatter about the line tells the uncertainty.
+    less than episodes of their own would: the scatter about the line tells the uncertainty. Where they scatter more,
+    the policy itself still changes from check to check, as it does where a small budget brings checks close together:
+    the more it does, the less of a rise is enough, for such scatter would hide any.
+
+    Args:
+        sampled: standard deviation of a check that its number of episodes explains.
     """
     last, time = np.array(values[-LAST_CHECKS:]), np.arange(LAST_CHECKS) - (LAST_CHECKS - 1) / 2
     spread = time @ time
     slope = (time @ last) / spread
     scatter = last - last.mean() - slope * time
     error = np.sqrt(scatter @ scatter / (LAST_CHECKS - 2) / spread)
+    hidden = min(error, 2 * sampled / np.sqrt(spread) - error)
     # Less than one episode more from the first to the last is no rise, however straight the line.
-    return bool(slope > max(error, 1 / EPISODES / (LAST_CHECKS - 1)))
+    return bool(slope > max(hidden, 1 / EPISODES / (LAST_CHECKS - 1)))
 
 
 class EarlyStopping(BaseCallback):

@@ -76,7 +76,7 @@ def examine_session(
     loaded = load_scenario(scenario or session.card.scenario)
     apart = [each for each in others if each.session != _label(folder)]
     attached = [each.channel.name for each in loaded.observed if each.sensor_columns]
-    inspection = inspect_session(session, loaded.channels, joint_ranges(loaded), apart, attached)
+    inspection = inspect_session(session, loaded.channels, joint_ranges(loaded), apart, attached, loaded.channel_noise)
     said = tuple(_missing_values(loaded, session))
     excitation, poses = None, ()
     if not any(finding.severity == "reject" for finding in (*inspection.findings, *said)):

@@ -28,7 +28,8 @@ class Panel:
     """One held-out episode, replayed open loop.
 
     Args:
-        real, before, after: what is drawn: [T + 1, 2] paths in a plane, or [T + 1] over time; in the channel's unit.
+        real, before, after: drawn paths [T + 1, 2]: in a plane, or time in s and a value; in the channel's unit.
+        restarts: rows after which a simulated path goes on from the recording.
         errors: RMS before and after tuning.
         goal: where a path was to end [2], if the recording says it.
         column: what is drawn over time.
@@ -38,6 +39,7 @@ class Panel:
     real: np.ndarray
     before: np.ndarray
     after: np.ndarray
+    restarts: np.ndarray
     errors: tuple[float, float]
     goal: np.ndarray | None = None
     column: str = ""
@@ -71,8 +73,8 @@ def _open_loop(data: ReportData) -> Markup:
     caption = (
         f"{labels} in {len(panels)} held-out episodes, in the order of their error before tuning. Black: recorded on "
         f"the {data.reality}. Colours: simulated, replaying the recorded commands open loop, with parameters {k - 1} "
-        f"and {k}; the simulation is put back on the recorded state at regular intervals. Above each: RMS error before "
-        "and after tuning."
+        f"and {k}; at regular intervals, where its line is broken, the simulation is put back on the recorded state. "
+        "Above each: RMS error before and after tuning."
     )
     drawn = draw_panels(panels, paint, 2.95 if planar else 2.4, loc="best", fontsize=7.5)
     return picture(drawn, f"{gap.channel.name} of held-out episodes, recorded and simulated", caption)
@@ -90,6 +92,7 @@ def _paths(data: ReportData, gap: Observed, replays: Replays) -> _Panels:
         Panel(
             int(replays.episode[index]),
             *(each[index][:, [first, second]] for each in (replays.real, replays.before, replays.after)),
+            restarts=replays.restarts,
             errors=errors,
             goal=None if goals is None else goals[int(replays.episode[index])][[first, second]],
         )
@@ -117,7 +120,7 @@ def _paths(data: ReportData, gap: Observed, replays: Replays) -> _Panels:
 
 def _over_time(data: ReportData, gap: Observed, replays: Replays) -> _Panels:
     """The column that is farthest off before tuning; of orientations, the turn since the start."""
-    panels = []
+    panels, time_s = [], np.arange(replays.real.shape[1]) * data.scenario.control_dt_s
     for index, errors in _chosen(gap, replays):
         real, before, after = replays.real[index], replays.before[index], replays.after[index]
         if gap.kind == "quaternion":
@@ -125,15 +128,17 @@ def _over_time(data: ReportData, gap: Observed, replays: Replays) -> _Panels:
         else:
             worst = int(np.argmax(np.mean(np.square(difference(gap.kind, real, before)), axis=0)))
             drawn, column = [each[:, worst] for each in (real, before, after)], gap.channel.columns[worst]
-        panels.append(Panel(int(replays.episode[index]), *drawn, errors=errors, column=column))
+        paths = (np.column_stack([time_s, values]) for values in drawn)
+        panels.append(
+            Panel(int(replays.episode[index]), *paths, restarts=replays.restarts, errors=errors, column=column)
+        )
     stored = "rad" if gap.kind == "quaternion" else gap.channel.unit
-    unit = shown_in(stored, *(each.real for each in panels))
+    unit = shown_in(stored, *(each.real[:, 1] for each in panels))
     error_unit = shown_in(stored, *(each.errors[0] for each in panels))
 
     def paint(axes: Axes, panel: Panel) -> None:
-        time_s = np.arange(len(panel.real)) * data.scenario.control_dt_s
-        for values, colour, width, label in _lines(panel, data.iteration):
-            axes.plot(time_s, unit.factor * values, color=colour, linewidth=width, label=label)
+        for path, colour, width, label in _lines(panel, data.iteration):
+            axes.plot(path[:, 0], unit.factor * path[:, 1], color=colour, linewidth=width, label=label)
         axes.set(title=_title(panel, error_unit), xlabel="time (s)", ylabel=unit.axis(panel.column))
 
     return panels, paint, f"The column of {gap.channel.name} that is farthest off before tuning"
@@ -145,10 +150,12 @@ def _turned(start: np.ndarray, path: np.ndarray) -> np.ndarray:
 
 
 def _lines(panel: Panel, k: int) -> tuple[tuple[np.ndarray, str, float, str], ...]:
+    # No line where the simulation was put back on the recording: it did not move there.
+    before, after = (np.insert(path, panel.restarts + 1, np.nan, axis=0) for path in (panel.before, panel.after))
     return (
         (panel.real, REAL, 2.2, "recorded"),
-        (panel.before, BEFORE, 1.3, f"parameters {k - 1}"),
-        (panel.after, AFTER, 1.3, f"parameters {k}"),
+        (before, BEFORE, 1.3, f"parameters {k - 1}"),
+        (after, AFTER, 1.3, f"parameters {k}"),
     )
 
 

@@ -9,6 +9,7 @@ from rsr.scenarios.capabilities import (
 from rsr.scenarios.channels.differences import difference as difference, residuals as residuals, rms as rms
 from rsr.scenarios.channels.observed import Observed as Observed, RecordedVelocity as RecordedVelocity
 from rsr.scenarios.channels.recorded import joint_ranges as joint_ranges, target_of as target_of
+from rsr.scenarios.channels.rolling import start_spread as start_spread
 from rsr.scenarios.channels.sensor_errors import SensorScale as SensorScale
 from rsr.scenarios.channels.sensors import (
     bias_free as bias_free,

@@ -214,6 +214,11 @@ class Scenario:
         velocities = tuple(velocity.channel for velocity in self.velocities)
         return tuple(observed.channel for observed in self.observed) + velocities + self.other_channels
 
+    @property
+    def channel_noise(self) -> dict[str, float]:
+        """Standard deviation of each observed channel's readings, in its unit; rad for quaternions."""
+        return {observed.channel.name: observed.noise for observed in self.observed}
+
     def observed_channel(self, name: str) -> Observed:
         """The observed channel of this name."""
         named = {observed.channel.name: observed for observed in self.observed}
@@ -406,7 +411,10 @@ class Scenario:
 
     @cached_property
     def start_std(self) -> np.ndarray:
-        """How wrong `states` are, [2 nv] standard deviations; 0 for coordinates that no channel observes."""
+        """How wrong `states` are, [2 nv] standard deviations; 0 for coordinates that no channel observes.
+
+        Spins that are inferred are wrong, too: `rsr.scenarios.channels.rolling.start_spread`.
+        """
         noise = np.zeros(self.base_model.nv)
         for observed in self.observed:
             noise[list(observed.dofs)] = observed.noise

@@ -98,3 +98,15 @@ def test_episodes_of_different_length_are_compared_and_shown(simulator):
     shown = held_out.shown(before, after)
     assert shown.real.shape == shown.before.shape == shown.after.shape == (2, 81, 3)
     np.testing.assert_array_equal(shown.real[1, 50:], np.tile(short["block_position"][-1], (31, 1)))
+
+
+def test_the_shown_replays_say_where_simulations_were_put_back_on_the_recording(simulator):
+    scenario, episode = push_cube(), recording().episodes[0]
+    held_out = HeldOut(scenario, simulator, (episode,), fitted=(), held_out=(0,), horizon_steps=20)
+    replayed = held_out.replays(scenario.space.nominal)
+    shown = held_out.shown(replayed, replayed)
+    (anew,) = replay(scenario, simulator, [episode], scenario.space.nominal, horizon_steps=1)
+    same = (shown.before[0] == scenario.measure(anew)["block_position"]).all(axis=-1)
+    assert shown.restarts.tolist() == [scenario.history_steps + 20 * number for number in (1, 2, 3)]
+    assert same[shown.restarts + 1].all()
+    assert not same[shown.restarts].any()

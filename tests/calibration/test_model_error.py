@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 
+import mujoco
 import numpy as np
 import pytest
 
+import rsr
 from rsr.calibration import start_prior
 from rsr.calibration.checks.expressiveness import expressed, misfits
 from rsr.calibration.problem.loss import Loss
@@ -12,9 +14,10 @@ from rsr.calibration.problem.model_error import ModelError
 from rsr.calibration.problem.windows import Windows, choose, cut
 from rsr.calibration.search.descent import SearchResult
 from rsr.calibration.search.evolution import search_cmaes
-from rsr.calibration.search.marginalise import reweighted
+from rsr.calibration.search.marginalise import reweighted, with_initial_states
 from rsr.calibration.search.second import checked_end
 from rsr.common.progress import ignore
+from rsr.sessions import Episode
 from rsr.simulators import MujocoSimulator
 from tests.calibration.recordings import TRUTH, recording
 from tests.push_samples import push_cube, pushes
@@ -117,13 +120,58 @@ def test_a_model_that_cannot_express_a_channel_is_said(simulator):
     windows = choose(scenario, cut(scenario, episodes, STEPS, STEPS // 2), 48, np.random.default_rng(0))
     loss = Loss(scenario, simulator, windows, start_prior(scenario))
     truth = loss.points(scenario.space.vector(TRUTH))
-    right = misfits(reweighted(loss, truth), episodes, truth)
+    right = misfits(reweighted(loss, truth), episodes, truth, loss.divergence())
     assert expressed(right) == []
     mirrored = off_by(loss, -2.0 * (windows.real[CHANNEL] - windows.real[CHANNEL][:, :1]))
-    wrong = misfits(reweighted(mirrored, truth), episodes, truth)
+    parted = with_initial_states(loss, truth).divergence()
+    wrong = misfits(reweighted(mirrored, truth), episodes, truth, parted)
     assert wrong[CHANNEL].noises > 5 * max(1.0, right[CHANNEL].noises)
     (warning,) = expressed(wrong)
     assert warning.startswith(f"this model cannot express {CHANNEL}: where it fits best it is wrong by ")
+
+
+POLE = """
+<mujoco>
+  <option timestep="0.005" integrator="implicitfast"/>
+  <worldbody>
+    <body name="pole">
+      <joint name="hinge" axis="0 1 0" damping="0.001"/>
+      <geom type="capsule" fromto="0 0 0 0 0 0.5" size="0.01" mass="0.2"/>
+    </body>
+  </worldbody>
+  <actuator><motor name="hinge" joint="hinge"/></actuator>
+</mujoco>
+"""
+
+
+@pytest.mark.parametrize("falls", [True, False])
+def test_only_where_starts_that_differ_part_is_the_model_not_to_blame(tmp_path, falls):
+    """A pole that falls to one side or the other; and one that hangs and is driven, by a motor of the other sign."""
+    (tmp_path / "pole.xml").write_text(POLE)
+    scenario = rsr.Scenario.from_mjcf(
+        tmp_path / "pole.xml",
+        dt=0.01,
+        measured={"angle": rsr.joints("hinge", noise=0.01)},
+        command={"torque": rsr.actuators("hinge")},
+        tune={"damping": rsr.scale("joint.damping")},
+    )
+    rng, data, episodes = np.random.default_rng(0), mujoco.MjData(scenario.base_model), []
+    for index in range(12):
+        data.qpos[:], data.qvel[:], angles = (0.001 * rng.normal() if falls else np.pi), 0.0, []
+        torque = (0.0 if falls else 0.3) * np.sin(0.05 * np.arange(120) + rng.uniform(0, 6))[:, None]
+        for row in torque:
+            angles.append(data.qpos.copy())
+            data.ctrl[:] = -row
+            mujoco.mj_step(scenario.base_model, data, 2)
+        seen = np.array(angles) + 0.01 * rng.normal(size=(120, 1))
+        episodes.append(Episode(index, 0.01 * np.arange(120), {"angle": seen, "torque": torque}))
+    windows = cut(scenario, episodes, 110, 110)
+    with MujocoSimulator(scenario) as simulator:
+        loss = Loss(scenario, simulator, windows, start_prior(scenario))
+        parted = with_initial_states(loss, loss.first).divergence()
+        (warning,) = expressed(misfits(reweighted(loss, loss.first), episodes, loss.first, parted))
+    begins = "angle cannot be predicted for" if falls else "this model cannot express angle"
+    assert warning.startswith(begins)
 
 
 def test_a_search_that_ended_badly_is_bettered_and_it_is_said(exact, truth):

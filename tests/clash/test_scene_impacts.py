@@ -18,6 +18,7 @@ from rsr.learned.clash.residual import Z90
 from rsr.learned.clash.scenes.adaptation import adapt_scene
 from rsr.learned.clash.scenes.impacts import simulate
 from rsr.learned.clash.scenes.meeting import touching
+from rsr.learned.clash.scenes.model import AdaptedScene
 from rsr.learned.clash.scenes.scene import ContactScene
 from rsr.learned.clash.scenes.simulator import HybridScene
 from rsr.learned.clash.scenes.storage import load_scene, save_scene
@@ -189,6 +190,13 @@ def test_a_tenth_of_a_degree_matters_most_where_bodies_meet_flat(wall, model):
     assert near > 3 * far
 
 
+def test_impacts_are_followed_once_as_recorded_and_once_turned_either_way(model, impacts, monkeypatch):
+    judged, followed, collide = impacts.take(slice(10, 13)), [], AdaptedScene.collide
+    monkeypatch.setattr(AdaptedScene, "collide", lambda self, states: followed.append(1) or collide(self, states))
+    model.inside(judged)
+    assert len(followed) == 3
+
+
 @pytest.mark.slow
 def test_intervals_of_flat_contacts_hold_what_poses_that_err_do(tmp_path):
     scene = scene_of("flat", tmp_path / "scene")
@@ -299,7 +307,7 @@ def test_a_wrong_declaration_is_refused(tmp_path, entry, message):
 
 
 def test_what_only_a_round_nose_can_do_is_refused_for_a_scene(wall):
-    with pytest.raises(RsrError, match="base 'scene'"):
+    with pytest.raises(RsrError, match=r"base 'scene'.*`rsr clash adapt --scenario \S+\.yaml --strikes impacts.csv"):
         struck_shape(wall.scenario)
 
 

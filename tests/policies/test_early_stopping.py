@@ -82,6 +82,33 @@ def test_a_rise_that_is_lost_in_the_scatter_of_the_checks_is_none():
     assert [levelled_off(each.tolist()) for each in rising] == [True, False]
 
 
+def ended_early(curve, scatter: float, trainings: int = 200) -> float:
+    """Share of trainings ended before their budget, whose success follows a curve and scatters from check to check."""
+    rng, early = np.random.default_rng(0), 0
+    for _ in range(trainings):
+        checks = []
+        for number in range(20):
+            share = np.clip(curve(number) + scatter * rng.normal(), 0.0, 1.0)
+            checks.append(rng.binomial(EPISODES, share) / EPISODES)
+            early += levelled_off(checks)
+            if levelled_off(checks):
+                break
+    return early / trainings
+
+
+def test_scatter_of_the_policy_itself_does_not_end_a_training_that_rises():
+    def rising(number):
+        return 0.1 + 0.03 * number
+
+    assert ended_early(rising, 0.0) < 0.02
+    assert ended_early(rising, 0.06) < 0.2
+    assert ended_early(rising, 0.10) < 0.5
+
+
+def test_success_that_scatters_about_a_level_has_levelled_off():
+    assert ended_early(lambda number: 0.8 * (1 - np.exp(-number / 1.5)), 0.06) > 0.98
+
+
 def test_less_than_one_more_episode_is_no_rise():
     once = 1 / EPISODES
     assert levelled_off([1 - once] * 7 + [1.0])

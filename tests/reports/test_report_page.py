@@ -15,6 +15,7 @@ from rsr.common.errors import ConfigError
 from rsr.common.files import read_arrays, read_json, write_arrays, write_json
 from rsr.common.progress import ignore
 from rsr.pipelines.loop.stages import report
+from rsr.reports._drawing import AFTER, BEFORE
 from rsr.reports.calibration import parameters
 from rsr.reports.data import read_report_data
 from rsr.reports.divergence import infogap
@@ -84,6 +85,18 @@ def test_pictures_are_described_and_refer_to_nothing_outside(page):
         links = re.findall(r'xlink:href="([^"]*)"', svg)
         assert all(link.startswith(("#", "data:")) for link in links)
         assert "url(http" not in svg
+
+
+def test_simulated_paths_are_broken_where_the_simulation_was_put_back(page):
+    (source,) = [
+        source
+        for alt, source in zip(page.values("img", "alt"), page.values("img", "src"), strict=True)
+        if alt.startswith("block_position of held-out episodes")
+    ]
+    svg = base64.b64decode(source.split(",", 1)[1]).decode()
+    paths = re.findall(r'<path d="([^"]*)"[^>]*stroke: (#\w+); stroke-width: 1.3', svg)
+    assert {colour for _, colour in paths} == {BEFORE, AFTER}
+    assert {path.count("M") for path, _ in paths if path.count("L") > 5} == {3}  # others are in the legend
 
 
 def test_links_lead_to_files_of_the_workspace(finished, page):

@@ -75,6 +75,14 @@ def test_nothing_is_observable_without_motion(folder):
     )
 
 
+def test_episodes_without_motion_are_named(folder, tmp_path):
+    session = read_session(folder)
+    mixed = replace(session, episodes=(*session.episodes[:-1], _still(session).episodes[-1]))
+    found = examine_session(write_session(tmp_path, mixed), simulate=False)
+    (said,) = [each for each in found.findings if "nothing observed that moves" in each.got]
+    assert (said.severity, said.where) == ("note", f"session '{session.card.session}', episode 11")
+
+
 def test_motion_of_the_arm_alone_observes_the_arm_alone(page):
     assert page.excitation is not None
     observability = {each.parameter.name: each.observability for each in page.excitation}

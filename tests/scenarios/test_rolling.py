@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import mujoco
 import numpy as np
 import pytest
 
 import rsr
+from rsr.calibration import start_prior
+from rsr.calibration.problem.loss import Loss
+from rsr.calibration.problem.windows import cut
+from rsr.calibration.search.marginalise import with_initial_states
+from rsr.scenarios.channels.rolling import start_spread
 from rsr.sessions import Episode
+from rsr.simulators import MujocoSimulator
 
 DT_S, STEPS = 0.04, 8
 SCENE = """
@@ -106,3 +114,37 @@ def test_what_touches_nothing_begins_without_spin(tmp_path, tilt_noise):
     lifted = {**episode.values, "ball": episode["ball"] + [0.0, 0.0, 0.2]}
     states = scenario.states(Episode(0, episode.time_s, lifted))
     assert not states[:, scenario.base_model.nq + 4 :].any()
+
+
+def test_an_inferred_spin_errs_as_the_speed_does_and_as_far_as_the_ball_may_slide(tmp_path):
+    scenario = board(tmp_path, BALL)
+    episode, _ = recorded(scenario)
+    model, states = scenario.base_model, scenario.states(episode)
+    spread, spins = start_spread(scenario, states), slice(model.nv + 4, model.nv + 7)
+    np.testing.assert_array_equal(spread[:, : model.nv], np.tile(scenario.start_std[: model.nv], (len(states), 1)))
+    speed = np.linalg.norm(states[:, model.nq + 1 : model.nq + 4], axis=1)
+    measured = scenario.start_std[model.nv + 1]
+    np.testing.assert_allclose(spread[:, spins].T, [np.hypot(0.5 * speed, measured) / 0.02] * 3)
+
+
+def test_what_an_inferred_spin_leaves_wrong_is_laid_on_it_and_not_on_the_model(tmp_path):
+    """A ball that is thrown along the plate slides for half a second, where every window begins with it rolling."""
+    scenario = board(tmp_path, BALL, friction=0.04)
+    model, rng, episodes = scenario.base_model, np.random.default_rng(0), []
+    for index in range(4):
+        data = mujoco.MjData(model)
+        data.qvel[1:3] = rng.uniform(0.6, 0.9) * np.array([1.0, rng.normal(0.0, 0.3)])
+        passed = []
+        for _ in range(16):
+            passed.append(data.qpos[:4] + rng.normal(0.0, [0.001, 0.0005, 0.0005, 0.0005]))
+            mujoco.mj_step(model, data, STEPS)
+        seen = {"tilt": np.array(passed)[:, :1], "ball": np.array(passed)[:, 1:], "u": np.zeros((16, 1))}
+        episodes.append(Episode(index, DT_S * np.arange(16), seen))
+    with MujocoSimulator(scenario, threads=1) as simulator:
+        loss = Loss(scenario, simulator, cut(scenario, episodes, 10, 14), start_prior(scenario))
+        free = with_initial_states(loss, loss.first)
+        slopes = free.initial_states.slopes
+        assert slopes.shape[-1] == 2 * 4 + 3, "tilt and place, their velocities, and the spin"
+        exact = replace(free, initial_states=replace(free.initial_states, slopes=slopes[..., :-3]))
+        left, right = (np.square(each.misfits(loss.first[None])).sum() for each in (free, exact))
+    assert left < 0.5 * right

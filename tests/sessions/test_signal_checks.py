@@ -11,7 +11,7 @@ from rsr.sessions import Card, Channel, Episode, Session
 from rsr.sessions.checks.duplicates import fingerprints, judge_duplicates
 from rsr.sessions.checks.findings import verdict
 from rsr.sessions.checks.inspection import inspect_session
-from rsr.sessions.checks.rules import find_jumps, find_spikes
+from rsr.sessions.checks.rules import find_jumps, find_spikes, find_still
 from rsr.sessions.checks.signals import judge_signals
 
 STEP_S = 0.02
@@ -205,3 +205,44 @@ def test_verdicts_follow_the_worst_finding(session):
     assert verdict([replace(care, severity="note")]) == "use"
     assert verdict([replace(care, severity="note"), care]) == "use with care"
     assert verdict([care, replace(care, severity="reject")]) == "reject"
+
+
+NOISE = {"torque": 5e-3, "place": 5e-4, "turn": 5e-3}
+
+
+def _resting(session, index):
+    """The session with an episode of noise alone, under one command."""
+    rng, episode = np.random.default_rng(7), session.episodes[index]
+    turned = 2.5e-3 * rng.normal(size=(300, 3))
+    values = {
+        "torque": 0.3 + rng.normal(0, NOISE["torque"], (300, 1)),
+        "place": rng.normal(0, NOISE["place"], (300, 3)),
+        # Trackers give either sign of a quaternion.
+        "turn": np.column_stack([np.ones(300), turned]) * np.where(np.arange(300) % 2, 1, -1)[:, None],
+        "command": np.full((300, 1), 0.4),
+    }
+    values["turn"] /= np.linalg.norm(values["turn"], axis=1, keepdims=True)
+    episodes = list(session.episodes)
+    episodes[index] = replace(episode, values=values)
+    return replace(session, episodes=tuple(episodes))
+
+
+def test_an_episode_in_which_nothing_moves_is_named_and_not_rejected(session):
+    inspection = inspect_session(_resting(session, 2), noise=NOISE)
+    (said,) = [finding for finding in inspection.findings if finding.topic == "excitation"]
+    assert (said.severity, said.where) == ("note", "session 'made', episode 2")
+    assert said.got == "nothing observed that moves by more than its noise, and no command that changes"
+    assert inspection.verdict == "use"
+
+
+@pytest.mark.parametrize(("channel", "change"), [("command", 1e-9), ("place", 5e-3), ("turn", 0.05)])
+def test_an_episode_in_which_one_thing_moves_is_not_still(session, channel, change):
+    moved = _with(_resting(session, 2), 2, channel, lambda values: values[150:, -1].__iadd__(change))
+    assert find_still(moved.episodes, moved.channels, NOISE) == ()
+
+
+def test_signs_of_four_joints_are_not_those_of_a_quaternion(session):
+    joints = Channel("joints", ("a", "b", "c", "d"), "rad", "joint")
+    steps = np.where(np.arange(300) % 2, 1.0, -1.0)[:, None] * np.ones(4)
+    swapping = Episode(0, np.arange(300) * STEP_S, {"joints": steps})
+    assert find_still([swapping], [joints], {"joints": 0.01}) == ()

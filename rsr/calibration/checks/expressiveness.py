@@ -8,7 +8,7 @@ import numpy as np
 
 from rsr.calibration import Misfit
 from rsr.calibration.problem import MOVED_NOISES, Loss
-from rsr.scenarios import difference
+from rsr.scenarios import Observed, Scenario, difference
 from rsr.sessions import Episode
 
 INEXPRESSIBLE = 0.5
@@ -16,13 +16,22 @@ INEXPRESSIBLE = 0.5
 _KINK = 4.0
 """`Scenario.unrest` of a row that an impact or kink is near: noise alone exceeds 1 here and there, but never this."""
 _MOSTLY = 0.75
+_DIVERGED = 0.5
+"""An unstable or chaotic system amplifies the errors of a window's start: where these alone make this share of the
+squared error, it says little of the model."""
+
+_AMPLIFIED = 3.0
+"""Starts that differ drift apart in any system; one that takes them so many times further apart amplifies."""
 
 
-def misfits(loss: Loss, episodes: Sequence[Episode], point: np.ndarray) -> dict[str, Misfit]:
+def misfits(
+    loss: Loss, episodes: Sequence[Episode], point: np.ndarray, divergence: Mapping[str, np.ndarray]
+) -> dict[str, Misfit]:
     """Describe the model's error at a point [P], channel by channel.
 
     Args:
         episodes: those that the windows were cut from.
+        divergence: see `Loss.divergence`.
     """
     left, disturbed = loss.differences(point), _after_impact(loss, episodes)
     motion, described = _motion(loss), {}
@@ -39,8 +48,19 @@ def misfits(loss: Loss, episodes: Sequence[Episode], point: np.ndarray) -> dict[
             noises=error / observed.noise,
             motion_share=error / moved if moved > MOVED_NOISES * observed.noise else 0.0,
             after_impact=float(squares[disturbed].sum() / max(squares.sum(), 1e-300)),
+            divergence=_amplified(loss.scenario, observed, float(divergence[name][last]), last + 1),
         )
     return described
+
+
+def _amplified(scenario: Scenario, observed: Observed, parted: float, steps: int) -> float:
+    """How far simulations have parted, if that is more than their starts' velocities would have taken them apart."""
+    if not observed.dofs:
+        return 0.0
+    velocity_std = scenario.start_std[scenario.base_model.nv + np.array(observed.dofs)].max()
+    return (
+        parted if parted > _AMPLIFIED * np.hypot(observed.noise, velocity_std * steps * scenario.control_dt_s) else 0.0
+    )
 
 
 def _motion(loss: Loss) -> dict[str, np.ndarray]:
@@ -69,12 +89,23 @@ def expressed(found: Mapping[str, Misfit]) -> list[str]:
     """Warn of channels whose motion the model does not express, with the phase that shows it and what to look for."""
     worst = {name: each for name, each in found.items() if each.motion_share > INEXPRESSIBLE}
     return [
-        f"this model cannot express {name}: where it fits best it is wrong by {each.error:.2g} {each.unit} "
+        _diverged(name, each)
+        if each.divergence >= np.sqrt(_DIVERGED) * each.error
+        else f"this model cannot express {name}: where it fits best it is wrong by {each.error:.2g} {each.unit} "
         f"{each.after_s:.2g} s after a start ({each.noises:.0f} times the noise, {100 * each.motion_share:.0f} % of "
         f"the motion), {_phase(each)}. Look there for an effect that the model lacks, or a wrong geometry; more "
         "episodes will not help."
         for name, each in worst.items()
     ]
+
+
+def _diverged(name: str, misfit: Misfit) -> str:
+    return (
+        f"{name} cannot be predicted for {misfit.after_s:.2g} s: simulations whose starts differ no more than they err "
+        f"part by {misfit.divergence:.2g} {misfit.unit} until then. That the model is wrong by {misfit.error:.2g} "
+        f"{misfit.unit} where it fits best ({100 * misfit.motion_share:.0f} % of the motion) says little against it; "
+        "shorter windows (`window_s`) would say more."
+    )
 
 
 def _phase(misfit: Misfit) -> str:

@@ -82,9 +82,7 @@ def replay(
     horizon_steps = horizon_steps or scenario.gap_horizon_steps
     predicted = [scenario.states(episode) for episode in episodes]
     places = [
-        (index, row)
-        for index, episode in enumerate(episodes)
-        for row in range(first_start(scenario, episode, 1), len(episode) - 1, horizon_steps)
+        (index, row) for index, episode in enumerate(episodes) for row in _starts(scenario, episode, horizon_steps)
     ]
     after = simulator.rollout(
         np.array([predicted[index][row] for index, row in places]),
@@ -95,6 +93,11 @@ def replay(
         rows = predicted[index][row + 1 : row + 1 + horizon_steps]
         rows[:] = states[: len(rows)]
     return predicted
+
+
+def _starts(scenario: Scenario, episode: Episode, horizon_steps: int) -> range:
+    """Rows at which a replay is put on the recording, the first one included."""
+    return range(first_start(scenario, episode, 1), len(episode) - 1, horizon_steps)
 
 
 def channel_rms(scenario: Scenario, episodes: Sequence[Episode], predicted: Sequence[np.ndarray]) -> dict[str, float]:
@@ -162,7 +165,9 @@ class HeldOut:
         recorded = [episode[name] for episode in episodes]
         replayed = [[self.scenario.measure(states)[name] for states in each.states[:SHOWN]] for each in (before, after)]
         real, first, second = (np.stack([_held(path, rows) for path in paths]) for paths in (recorded, *replayed))
-        return Replays(np.array(self.held_out[:SHOWN]), real, first, second)
+        longest = max(episodes, key=len)
+        restarts = _starts(self.scenario, longest, self.horizon_steps or self.scenario.gap_horizon_steps)[1:]
+        return Replays(np.array(self.held_out[:SHOWN]), real, first, second, np.array(restarts, int))
 
 
 def _held(path: np.ndarray, rows: int) -> np.ndarray:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from rsr.calibration import Prior
-from rsr.calibration.problem.model_error import ASSUMED_NOISES, ROBUST_SCALES, ModelError
+from rsr.calibration.problem.model_error import ASSUMED_NOISES, ROBUST_SCALES, ModelError, mean_square
 from rsr.calibration.problem.nuisances import BiasSlopes, InitialStateSlopes
 from rsr.calibration.problem.tangents import Tangents
 from rsr.calibration.problem.windows import Windows
@@ -133,6 +133,21 @@ class Loss:
             size = shape[1] * shape[2]
             found[name] = scaled[0, :, first : first + size].reshape(shape) * self.scales[name]
             first += size
+        return found
+
+    def divergence(self) -> dict[str, np.ndarray]:
+        """How far [T] simulations part whose initial states differ as much as they err, in the channels' units.
+
+        Zero where these errors are not known.
+        """
+        if self.initial_states is None:
+            return {name: np.zeros(self.windows.steps) for name in self.scales}
+        parted, first, found = np.linalg.norm(self.initial_states.slopes, axis=-1), 0, {}
+        for observed in self.scenario.observed:
+            name, shape = observed.channel.name, (len(self.windows), self.windows.steps, observed.tangent_width)
+            size = shape[1] * shape[2]
+            each = parted[:, first : first + size].reshape(shape) * self.scales[name]
+            found[name], first = np.sqrt(mean_square(each, self.windows.inside)), first + size
         return found
 
     def biases_of(self, point: np.ndarray) -> np.ndarray:

@@ -50,7 +50,7 @@ class ModelError:
         for observed in loss.scenario.observed:
             noise, errors = observed.noise, left[observed.channel.name]
             # Negative by luck where the model is right: regressed first, or what is above by luck alone would count.
-            grown = np.maximum(_growing(_mean_square(errors, inside) - noise**2, inside.sum(axis=0)), 0.0)
+            grown = np.maximum(_growing(mean_square(errors, inside) - noise**2, inside.sum(axis=0)), 0.0)
             channels[observed.channel.name] = np.sqrt(grown)
             scaled.append(errors / np.sqrt(noise**2 + grown)[:, None])
         return cls(channels, _rows_as_one(np.concatenate(scaled, axis=-1), inside) * loss.windows.overlap)
@@ -75,7 +75,7 @@ def _growing(variance: np.ndarray, windows: np.ndarray) -> np.ndarray:
     return np.pad(grown, (0, len(variance) - reached), mode="edge")
 
 
-def _mean_square(errors: np.ndarray, inside: np.ndarray) -> np.ndarray:
+def mean_square(errors: np.ndarray, inside: np.ndarray) -> np.ndarray:
     """Variance [T] of errors [W, T, C], to which no single window contributes more than a bounded share."""
     # Huber's Proposal 2 (1964): the mean of psi(r / s)^2 is what it is for Gaussian errors. A fixed point in s^2.
     errors = np.where(inside[..., None], errors, 0.0)

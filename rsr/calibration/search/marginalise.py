@@ -21,7 +21,7 @@ from rsr.calibration.search.refinement import Linearisation, linearise, refine
 from rsr.calibration.uncertainty import Posterior, posterior
 from rsr.calibration.uncertainty.shared_error import conflict, shared_error
 from rsr.common import Advance, derive_seed, part_of
-from rsr.scenarios import Scenario, bias_free, bias_std, biased_coordinates
+from rsr.scenarios import Scenario, bias_free, bias_std, biased_coordinates, start_spread
 
 BIAS_STEP = 0.1
 """Half of the distance of two biases compared, in `bias_std`s."""
@@ -140,11 +140,12 @@ def _initial_state_slopes(loss: Loss, values: np.ndarray) -> InitialStateSlopes:
     """Differentiate the scaled differences by the initial states, at parameters [P]."""
     scenario, windows = loss.scenario, loss.windows
     begun, columns = loss.starts(values), []
+    spread = start_spread(scenario, begun)
     # Coordinates that nobody observes have no known noise: they stay as they are.
-    for index in np.flatnonzero(scenario.start_std):
+    for index in np.flatnonzero(spread.any(axis=0)):
         shifted = []
         for errors in (INITIAL_STATE_STEP, -INITIAL_STATE_STEP):
-            starts = _moved(scenario, begun, int(index), errors * scenario.start_std[index])
+            starts = _moved(scenario, begun, int(index), errors * spread[:, index])
             states = loss.simulator.rollout(starts, windows.commands, values)[None]
             shifted.append(loss.scaled_differences(states, values[None])[0])
         columns.append((shifted[0] - shifted[1]) / (2 * INITIAL_STATE_STEP))
@@ -152,14 +153,14 @@ def _initial_state_slopes(loss: Loss, values: np.ndarray) -> InitialStateSlopes:
     return InitialStateSlopes(slopes, tangent_widths(scenario))
 
 
-def _moved(scenario: Scenario, starts: np.ndarray, index: int, by: float) -> np.ndarray:
-    """Move states [W, nq + nv] along one of nv tangent coordinates of the position, or of nv velocities after them."""
+def _moved(scenario: Scenario, starts: np.ndarray, index: int, by: np.ndarray) -> np.ndarray:
+    """Move states [W, n] by [W] along one of nv tangent coordinates of the position, or of nv velocities after them."""
     model, moved = scenario.base_model, starts.copy()
     if index >= model.nv:
         moved[:, model.nq + index - model.nv] += by
         return moved
     # Quaternions cannot be added to: positions are integrated along a unit velocity.
-    along = by * np.eye(model.nv)[index]
-    for state in moved:
-        mujoco.mj_integratePos(model, state[: model.nq], along, 1.0)
+    along = np.eye(model.nv)[index]
+    for state, distance in zip(moved, by, strict=True):
+        mujoco.mj_integratePos(model, state[: model.nq], along, float(distance))
     return moved

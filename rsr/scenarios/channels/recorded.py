@@ -60,6 +60,7 @@ def target_of(scenario: Scenario) -> Target:
         {each.channel.name: name for each in scenario.velocities if (name := _position_of(scenario, each.dofs))},
         scenario.gap_channel,
         tuple(dict.fromkeys(each.tag for each in scenario.per_episode)),
+        scenario.channel_noise,
     )
 
 

@@ -12,6 +12,9 @@ from rsr.scenarios.scenario import Scenario
 _NEAR_NOISES = 10.0
 """A body touches what it is so many standard deviations of its position away from, as measured: what it touches errs,
 too."""
+_SLIP = 0.5
+"""Standard deviation of a spin that nothing shows, over the spin of rolling at its speed: sliding without spin lies two
+of them away."""
 _RIGID = 1e3
 """Weight of not turning into, or away from, what is touched, over that of not sliding on it."""
 
@@ -69,3 +72,19 @@ def _of_point(model: mujoco.MjModel, data: mujoco.MjData, point: np.ndarray, bod
     jacobian = np.zeros((3, model.nv))
     mujoco.mj_jac(model, data, jacobian, None, point, body)
     return jacobian
+
+
+def start_spread(scenario: Scenario, starts: np.ndarray) -> np.ndarray:
+    """How wrong initial states [W, n] are, [W, 2 nv] standard deviations: `Scenario.start_std`, and those of spins.
+
+    A spin that is inferred is wrong as the measured speed is, and as far as the body may slide, or spin in flight.
+    """
+    model, std = scenario.base_model, np.tile(scenario.start_std, (len(starts), 1))
+    for joint in unseen_spins(scenario):
+        dof, body = int(model.jnt_dofadr[joint]), model.jnt_bodyid[joint]
+        radius_m = float(model.geom_rbound[model.geom_bodyid == body].max(initial=0.0))
+        if radius_m > 0.0:
+            speed = np.linalg.norm(starts[:, model.nq + dof : model.nq + dof + 3], axis=1)
+            spread = np.hypot(_SLIP * speed, scenario.start_std[model.nv + dof]) / radius_m
+            std[:, model.nv + dof + 3 : model.nv + dof + 6] = spread[:, None]
+    return std

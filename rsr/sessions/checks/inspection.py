@@ -24,7 +24,7 @@ from rsr.sessions.checks.free_fall import FreeFall, find_free_fall, judge_free_f
 from rsr.sessions.checks.motion import MotionClock, find_motion_clocks, find_responses, judge_motion
 from rsr.sessions.checks.problems import check_shapes, find_problems
 from rsr.sessions.checks.rotation import judge_rotation
-from rsr.sessions.checks.signals import judge_limits, judge_signals
+from rsr.sessions.checks.signals import judge_limits, judge_signals, judge_stillness
 from rsr.sessions.checks.turns import judge_turns, without_wraps
 
 _STILL = 1e-3
@@ -78,6 +78,7 @@ def inspect_session(
     limits: Mapping[str, np.ndarray] | None = None,
     others: Sequence[EpisodePrint] = (),
     attached: Collection[str] = (),
+    noise: Mapping[str, float] | None = None,
 ) -> Inspection:
     """Check one session.
 
@@ -86,6 +87,7 @@ def inspect_session(
         limits: channel -> [W, 2], what its joints can do.
         others: fingerprints of other sessions, to find duplicates.
         attached: channels whose positions are of no free body, such as a tool's: they never fall.
+        noise: of the observed channels; without it no episode is said to show no motion.
     """
     limits = limits or {}
     findings = [from_error(problem) for problem in find_problems(session, channels or session.channels)]
@@ -103,6 +105,7 @@ def inspect_session(
     if sound:
         findings += [*judge_motion(session, list(clocks)), *judge_rotation(session)]
         findings += [*judge_free_fall(session, fall), *judge_signals(session)]
+        findings += judge_stillness(session, noise or {})
     rows = tuple(_row(session, channel, limits.get(channel.name)) for channel in session.channels)
     clocks += tuple(find_responses(session)) if sound else ()
     return Inspection(session, tuple(findings), rows, _frames(session), clocks, fall, prints)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +22,8 @@ _USUAL = 0.995
 _OUTSIZED = 50.0
 """A command is outsized beyond this many times what 19 of 20 of its rows stay below."""
 _ENOUGH_ROWS = 20
+_MOVED_NOISES = 6.0
+"""Noise alone takes no reading this far from the episode's median, whatever the number of rows."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,28 @@ def find_jumps(episodes: Sequence[Episode], channel: Channel) -> Events:
     return Events(tuple(places))
 
 
+def find_still(episodes: Sequence[Episode], channels: Sequence[Channel], noise: Mapping[str, float]) -> tuple[int, ...]:
+    """Find episodes in which nothing observed moves by more than its noise and no command changes.
+
+    Args:
+        noise: of the observed channels, in their unit; rad for quaternions.
+    """
+    if not noise:
+        return ()
+    return tuple(each.index for each in episodes if all(_rests(each, channel, noise) for channel in channels))
+
+
+def _rests(episode: Episode, channel: Channel, noise: Mapping[str, float]) -> bool:
+    command = channel.stamp == "held_until_next"
+    if channel.name not in episode.values or not (command or channel.name in noise):
+        return True
+    values = _continuous(episode, channel)
+    off = np.abs(values - np.median(values, axis=0)).max(initial=0.0)
+    # A small rotation changes a quaternion by half its angle.
+    far = noise.get(channel.name, 0.0) * (0.5 if channel.is_quaternion else 1.0)
+    return bool(off <= _MOVED_NOISES * far)
+
+
 def _outsized(episodes: Sequence[Episode], channel: Channel) -> Events:
     places = []
     for episode in episodes if channel.unit != "1" else ():  # shares, and actions in -1 to 1, are bounded anyway
@@ -116,7 +140,7 @@ def _roughness(episodes: Sequence[Episode], channel: Channel) -> np.ndarray:
 def _continuous(episode: Episode, channel: Channel) -> np.ndarray:
     """Values [T, W]; quaternions with the sign that is nearer to the row before, as both mean one orientation."""
     values = np.asarray(episode[channel.name], float)
-    if channel.width != 4 or len(values) < 2:
+    if not channel.is_quaternion or len(values) < 2:
         return values
     flips = np.sign(np.sum(values[1:] * values[:-1], axis=1))
     signs = np.cumprod(np.concatenate([[1.0], np.where(flips < 0, -1.0, 1.0)]))

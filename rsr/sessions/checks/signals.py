@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from rsr.sessions import Channel, Session
-from rsr.sessions.checks.findings import Finding, counted
+from rsr.sessions.checks.findings import Finding, counted, named
 from rsr.sessions.checks.frames import sent_twice
 from rsr.sessions.checks.rules import (
     LIMIT_IMPOSSIBLE,
@@ -15,6 +15,7 @@ from rsr.sessions.checks.rules import (
     Events,
     find_jumps,
     find_spikes,
+    find_still,
     share_outside,
 )
 
@@ -60,6 +61,23 @@ def judge_signals(session: Session) -> Iterator[Finding]:
                 yield _said(where, jumps, "jump", "a pose that moves, not one that jumps", remedy)
             yield from _frozen(session, channel, where)
         yield from _saturated(session, channel, where)
+
+
+def judge_stillness(session: Session, noise: Mapping[str, float]) -> Iterator[Finding]:
+    """Name the episodes in which nothing moves: seldom what a lab meant to record.
+
+    Args:
+        noise: of the observed channels, in their unit.
+    """
+    still = find_still(session.episodes, session.channels, noise)
+    if still:
+        yield Finding(
+            "note", "excitation", f"session '{session.card.session}', episode {named(still)}",
+            got="nothing observed that moves by more than its noise, and no command that changes",
+            expected="motion",
+            next_step="Was the robot switched on, and did its motion fall into the recording? Such an episode tells "
+            "of rest alone; what it was meant to show is to be recorded again.",
+        )  # fmt: skip
 
 
 def _limits(session: Session, channel: Channel, values: np.ndarray, limits: np.ndarray | None) -> Iterator[Finding]:

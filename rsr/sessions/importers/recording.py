@@ -64,6 +64,7 @@ class Stream:
         named: whether the source names the columns; otherwise they are numbered "0", "1", ...
         units: column -> the unit that the format itself fixes, such as rad in a ROS JointState.
         clocks: what its rows are stamped by, such as ("log", "header"); empty: not stamped.
+        blank: further columns, left out because the first rows hold no number in them.
     """
 
     name: str
@@ -72,6 +73,14 @@ class Stream:
     named: bool = True
     units: Mapping[str, str] = field(default_factory=dict)
     clocks: tuple[str, ...] = ()
+    blank: tuple[str, ...] = ()
+
+    def lacks(self, missing: Sequence[str]) -> str:
+        """Say what is wrong with columns: one that is there and empty is not missing."""
+        blank = [column for column in missing if column in self.blank]
+        absent = [column for column in missing if column not in self.blank]
+        said = f"no number in the first rows of column {listed(blank)}" if blank else ""
+        return ", ".join(each for each in (said, f"no column {listed(absent)}" if absent else "") if each)
 
 
 Load = Callable[[str, Wanted, str], Mapping[str, Samples]]

@@ -49,8 +49,9 @@ def open_table(path: Path) -> Recording:
         values = _read(places[part], tuple(wanted[TABLE]), damage=damage)
         return {TABLE: Samples.unstamped(values)}
 
+    blank = tuple(name for name in _all_columns(files[0], columns) if name not in kept)
     units = {name: "ns" for name in _stamps(files[0]) if name in kept}
-    stream = Stream(TABLE, kept, Samples.unstamped(first), units=units)
+    stream = Stream(TABLE, kept, Samples.unstamped(first), units=units, blank=blank)
     return Recording(files[0].suffix[1:].lower(), path, tuple(places), (stream,), load, damage=damage)
 
 
@@ -91,6 +92,11 @@ def _columns(path: Path) -> tuple[str, ...]:
         )
     check_size(path, 0, len(columns))
     return columns
+
+
+def _all_columns(path: Path, columns: tuple[str, ...]) -> Iterable[str]:
+    """What a person sees in the file: of parquet, also columns whose type is not a number's, as of an empty one."""
+    return pq.read_schema(path).names if path.suffix.lower() == ".parquet" else columns
 
 
 def _stamps(path: Path) -> list[str]:

@@ -10,7 +10,15 @@ import numpy as np
 
 from rsr.common import SessionError
 from rsr.sessions import Channel, Episode, stretches
-from rsr.sessions.checks import LIMIT_SLACK, find_spikes, rank_conventions, share_outside, turning_signal
+from rsr.sessions.checks import (
+    LIMIT_SLACK,
+    find_spikes,
+    find_still,
+    named,
+    rank_conventions,
+    share_outside,
+    turning_signal,
+)
 from rsr.sessions.clocks import Relation, Signal, estimate_clock
 from rsr.sessions.ingest.mapping import Target
 
@@ -196,9 +204,12 @@ def _signal(time_s: np.ndarray, values: np.ndarray) -> Signal:
 
 
 def doubtful(episodes: Sequence[Episode], target: Target) -> Iterator[str]:
-    """Say which readings a lab should look at: beyond what the robot can do, or unlike their neighbours."""
+    """Say what to look at: readings beyond what the robot can do or unlike their neighbours, and rest."""
     yield from _beyond_limits(episodes, target)
     yield from _spikes(episodes, target)
+    still = find_still(episodes, target.channels, target.noise)
+    if still:
+        yield f"nothing moves by more than its noise, and no command changes, in episode {named(still)}"
 
 
 def _beyond_limits(episodes: Sequence[Episode], target: Target) -> Iterator[str]:

@@ -128,7 +128,9 @@ class _Guess:
 
     def _columns_there(self) -> str:
         if len(self.recording.streams) == 1:
-            return listed(self.recording.streams[0].columns, 40)
+            blank = self.recording.streams[0].blank
+            empty = f"; without a number in its first rows: {listed(blank, 40)}" if blank else ""
+            return listed(self.recording.streams[0].columns, 40) + empty
         return listed((f"{stream.name} ({listed(stream.columns, 8)})" for stream in self.recording.streams), 30)
 
     def time(self) -> None:

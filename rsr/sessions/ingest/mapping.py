@@ -31,6 +31,7 @@ class Target:
         turning: channel of angles -> [W], which of its joints may turn round.
         rates_of: channel of velocities -> channel of the positions or orientations that it is the change of.
         tags: words about each episode that the scenario needs.
+        noise: of the observed channels, in their unit.
         gap_channel: the one that calibrations are judged by, which cannot be left out.
     """
 
@@ -42,6 +43,7 @@ class Target:
     rates_of: Named[str, str] = field(default_factory=dict)
     gap_channel: str = ""
     tags: tuple[str, ...] = ()
+    noise: Named[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

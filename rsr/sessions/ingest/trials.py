@@ -123,7 +123,7 @@ def _wanted(recording: Recording, mapping: ChannelMapping) -> dict[str, tuple[st
             if column not in streams:
                 known = dict.fromkeys(each for name in wanted for each in recording.stream(name).columns)
                 raise SessionError(
-                    got=f"no column {printable(column)}",
+                    got=recording.stream(next(iter(wanted))).lacks([column]),
                     expected=f"one of {listed(tuple(known), 40)}",
                     where=str(recording.path),
                     next_step="Correct `time:` or `episodes:` in the mapping, or add the column to the recording.",
@@ -133,7 +133,7 @@ def _wanted(recording: Recording, mapping: ChannelMapping) -> dict[str, tuple[st
         missing = [column for column in columns if column not in recording.stream(name).columns]
         if missing:
             raise SessionError(
-                got=f"no column {listed(missing)} in {printable(name)}",
+                got=f"{recording.stream(name).lacks(missing)} in {printable(name)}",
                 expected=f"one of {listed(recording.stream(name).columns, 40)}",
                 where=str(recording.path),
                 next_step="Correct `columns:` in the mapping, or leave --map away to have a new one made.",

@@ -113,14 +113,17 @@ class AdaptedScene:
         """Find the measured components [N, 3] that lie in their intervals, 90 % wide by default."""
         found = self.collide(recorded.states)
         missed = to_contact(self.scene.shape, found.first.strikes, found.gained - recorded.gained)
-        return np.abs(missed) <= z * np.hypot(found.std, self.pose_spread(recorded.states))
+        return np.abs(missed) <= z * np.hypot(found.std, self.pose_spread(recorded.states, found))
 
-    def pose_spread(self, states: np.ndarray) -> np.ndarray:
+    def pose_spread(self, states: np.ndarray, found: Collided | None = None) -> np.ndarray:
         """Deviation [N, 3] that comes of recorded turns that err, as `Collided.std`: changes from one off either way.
 
         Flat on flat, which end touches first, and whether the other one follows, hangs on a tenth of a degree.
+
+        Args:
+            found: `collide(states)`, where it is known already.
         """
-        scene, found = self.scene, self.collide(states)
+        scene, found = self.scene, self.collide(states) if found is None else found
         poses, velocities, squares = scene.poses(states), scene.velocities(states), []
         for off in (-scene.turn_std_rad, scene.turn_std_rad):
             turned = states.copy()

@@ -25,11 +25,14 @@ def declared_collision(scenario: Scenario) -> CollisionPair:
     """
     check_simulated(scenario, "hybrid", "strikes")
     if not isinstance(scenario.collision, CollisionPair):
+        own = scenario.file or scenario.name
         raise ScenarioError(
             got="a collision with base 'scene'",
-            expected="a round nose that strikes a prism, which alone can be distilled and is found in sessions",
+            expected="a round nose that strikes a prism: of campaigns' recordings, only its strikes are found",
             where=f"scenario {scenario.name}",
-            next_step="Adapt to a table: rsr clash adapt --scenario DIR --strikes FILE --out DIR.",
+            next_step="Write a table with one impact a row (its columns: docs/clash.md, 'Impacts in a scene of your "
+            f"own'), then `rsr clash adapt --scenario {own} --strikes impacts.csv --out adapted`, and judge it on a "
+            f"recording with `rsr evaluate --scenario {own} --sessions SESSION --calibration adapted`.",
         )
     return scenario.collision
 
