@@ -101,7 +101,7 @@ def _errors(scenario: Scenario, episodes: tuple[Episode, ...]) -> list[tuple[_Ch
     with MujocoSimulator(scenario) as simulator:
         loss = Loss(scenario, simulator, windows, start_prior(scenario))
         tried = [each for observed in scenario.observed for each in _changes(scenario, observed)]
-        for change in (*tried, *_swapped_commands(scenario)):
+        for change in (*tried, *_changes_of_commands(scenario)):
             again = cut(scenario, [_put_right(episode, change) for episode in episodes], steps, stride=steps)
             rows = _places(again)
             both = [place for place in places if place in rows]  # another row may be the quietest of its stretch
@@ -164,11 +164,19 @@ def _changes(scenario: Scenario, observed: Observed) -> Iterator[_Change]:
             yield from _turned(name, columns, index, where)
 
 
-def _swapped_commands(scenario: Scenario) -> Iterator[_Change]:
-    """Each drive pushes the other's joint; that shows in whatever moves."""
-    if scenario.command:
-        (command,) = (each for each in scenario.channels if each.name == scenario.command)
-        yield from _swapped(command.name, command.columns, shown=False)
+def _changes_of_commands(scenario: Scenario) -> Iterator[_Change]:
+    """Drives that push the other way, or each other's joint; that shows in whatever moves."""
+    if not scenario.command:
+        return
+    (command,) = (each for each in scenario.channels if each.name == scenario.command)
+    signs = 1.0 - 2.0 * np.eye(command.width)
+    words = [f"'{column}' has the other sign" for column in command.columns]
+    if command.width > 1:
+        signs, words = np.vstack([signs, -np.ones(command.width)]), [*words, "all columns have the other sign"]
+    for each, said in zip(signs, words, strict=True):
+        remedy = f"`sign: {each.astype(int).tolist()}` in the mapping, of this channel or of what it drives"
+        yield _Change(command.name, None, said, remedy, lambda rows, each=each: rows * each)
+    yield from _swapped(command.name, command.columns, shown=False)
 
 
 def _swapped(name: str, columns: tuple[str, ...], shown: bool) -> Iterator[_Change]:

@@ -49,8 +49,9 @@ def test_a_command_of_the_other_sign_is_named_too():
     scenario, runs = load_scenario("double_pendulum"), pendulum_runs()
     few = replace(runs, episodes=runs.episodes[:2])
     (finding,) = judge_directions(scenario, changed(few, scenario.command, lambda torque: -torque))
-    assert "has the other sign" in finding.got
-    assert "of this channel or of the command" in finding.next_step
+    assert "all columns have the other sign" in finding.got
+    assert finding.where.endswith(f"channel '{scenario.command}'")
+    assert "`sign: [-1, -1]` in the mapping, of this channel" in finding.next_step
 
 
 def test_swapped_joints_and_swapped_axes_of_a_sensor_are_named():
