@@ -79,7 +79,7 @@ def fingerprint(
         "settings": asdict(settings),
         "seed": seed,
         "episode": [scenario.control_dt_s, scenario.history_steps, scenario.episode_steps],
-        "noise": {observed.channel.name: observed.noise for observed in scenario.observed},
+        "noise": scenario.channel_noise,
         "versions": {name: metadata.version(name) for name in _PACKAGES},
         "code": [sha256(file) for room in _CODE for file in sorted((_ROOM / room).rglob("*.py"))],
         "limits": repr(scenario.limits),

@@ -111,7 +111,7 @@ class Loss:
     @cached_property
     def scales(self) -> dict[str, np.ndarray]:
         """Standard deviation [T, 1] of each channel's residuals: noise, and the model's error as independent."""
-        noises = {each.channel.name: each.noise for each in self.scenario.observed}
+        noises = self.scenario.channel_noise
         # Weighed more sharply, contact-induced roughness would drown what the residuals say.
         errors = {name: np.maximum(self.error_of(name), self.least_noises * noise) for name, noise in noises.items()}
         return {name: np.hypot(noise, errors[name][:, None]) for name, noise in noises.items()}
@@ -125,15 +125,26 @@ class Loss:
 
     def differences(self, point: np.ndarray) -> dict[str, np.ndarray]:
         """Differences [W, T, C] at a point [P] in the channels' units, less what nuisances explain."""
-        scaled, first, found = _finite(self._scaled(point[None])), 0, {}
+        scaled = _finite(self._scaled(point[None]))
         if self.biases is not None:
             scaled = self.biases.subtract(scaled)
-        for observed in self.scenario.observed:
-            name, shape = observed.channel.name, (len(self.windows), self.windows.steps, observed.tangent_width)
-            size = shape[1] * shape[2]
-            found[name] = scaled[0, :, first : first + size].reshape(shape) * self.scales[name]
-            first += size
-        return found
+        return {name: rows * self.scales[name] for name, rows in self.by_channel(scaled[0]).items()}
+
+    @property
+    def channel_rows(self) -> dict[str, slice]:
+        """Which rows of the R in a window's residuals belong to each channel."""
+        names = [each.channel.name for each in self.scenario.observed]
+        ends = np.cumsum(tangent_widths(self.scenario)) * self.windows.steps
+        return {name: slice(int(first), int(end)) for name, first, end in zip(names, [0, *ends], ends, strict=False)}
+
+    def by_channel(self, rows: np.ndarray) -> dict[str, np.ndarray]:
+        """Divide what has a value for each residual [W, R] into the channels: name -> [W, T, C]."""
+        return {
+            name: rows[:, chosen].reshape(
+                len(rows), self.windows.steps, (chosen.stop - chosen.start) // self.windows.steps
+            )
+            for name, chosen in self.channel_rows.items()
+        }
 
     def divergence(self) -> dict[str, np.ndarray]:
         """How far [T] simulations part whose initial states differ as much as they err, in the channels' units.
@@ -142,13 +153,9 @@ class Loss:
         """
         if self.initial_states is None:
             return {name: np.zeros(self.windows.steps) for name in self.scales}
-        parted, first, found = np.linalg.norm(self.initial_states.slopes, axis=-1), 0, {}
-        for observed in self.scenario.observed:
-            name, shape = observed.channel.name, (len(self.windows), self.windows.steps, observed.tangent_width)
-            size = shape[1] * shape[2]
-            each = parted[:, first : first + size].reshape(shape) * self.scales[name]
-            found[name], first = np.sqrt(mean_square(each, self.windows.inside)), first + size
-        return found
+        parted = self.by_channel(np.linalg.norm(self.initial_states.slopes, axis=-1))
+        inside = self.windows.inside
+        return {name: np.sqrt(mean_square(rows * self.scales[name], inside)) for name, rows in parted.items()}
 
     def biases_of(self, point: np.ndarray) -> np.ndarray:
         """Estimate sensor biases [E, Z] of each episode at a point [P], in `bias_std`s; E as in `windows.episode`."""

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rsr.calibration.problem import Loss, tangent_widths
+from rsr.calibration.problem import Loss
 from rsr.calibration.search.refinement import Linearisation
 from rsr.scenarios import Scenario
 
@@ -35,7 +35,8 @@ def shared_error(loss: Loss, point: np.ndarray, slope: Linearisation) -> np.ndar
     """
     misfits, weights = loss.misfits(point[None])[0], np.ones(slope.sensitivities.shape[1])
     episodes = len(np.unique(loss.windows.episode))
-    for rows, variance in zip(_channels(loss), _joined(loss.scenario, _unexplained(loss, misfits)), strict=True):
+    variances = _joined(loss.scenario, _unexplained(loss, misfits))
+    for rows, variance in zip(loss.channel_rows.values(), variances, strict=True):
         # If all episodes err alike, the gradient's variance is E^2 that of one, while information is E times one's.
         weights[rows] = 1.0 / np.sqrt(max(1.0, episodes * ABSORBED * variance))
     plain = Linearisation(point, misfits, slope.sensitivities)
@@ -53,14 +54,6 @@ def conflict(point: np.ndarray, slope: Linearisation) -> np.ndarray:
     scatter, surprising = np.linalg.inv(slope.precision), np.flatnonzero(np.abs(point) > SURPRISING)
     back = scatter[:, surprising] / np.diag(scatter)[surprising] * point[surprising]
     return back @ back.T
-
-
-def _channels(loss: Loss) -> Iterator[slice]:
-    """Rows of the residuals of each channel."""
-    first = 0
-    for width in tangent_widths(loss.scenario):
-        yield slice(first, first + loss.windows.steps * width)
-        first += loss.windows.steps * width
 
 
 def _joined(scenario: Scenario, variances: Iterator[float]) -> list[float]:
@@ -83,7 +76,6 @@ def _unexplained(loss: Loss, misfits: np.ndarray) -> Iterator[float]:
         slopes = loss.initial_states.slopes
         squares = squares - np.square(loss.initial_states.whiten(np.moveaxis(slopes, 2, 0))).sum(axis=0)
     mine = [loss.windows.episode == index for index in np.unique(loss.windows.episode)]
-    for rows, observed in zip(_channels(loss), loss.scenario.observed, strict=True):
-        each = squares[:, rows].reshape(*inside.shape, -1).mean(axis=-1)
-        left = each - np.square(observed.noise / loss.scales[observed.channel.name][:, 0])
+    for name, rows in loss.by_channel(squares).items():
+        left = rows.mean(axis=-1) - np.square(loss.scenario.channel_noise[name] / loss.scales[name][:, 0])
         yield max(0.0, float(np.median([left[windows][inside[windows]].mean() for windows in mine])))

@@ -82,7 +82,7 @@ def _divergence(scenario: Scenario, config: EvaluateConfig, real: Rollouts, simu
     length = int(real.rows.max())
     times = np.linspace(0, length - 1, config.kl_times + 1).round().astype(int)[1:]
     recorded_, simulated_ = real.figures(), simulated.first(len(real)).figures()
-    noise = {observed.channel.name: observed.noise for observed in scenario.observed}
+    noise = scenario.channel_noise
     return {
         f"kl_{figure.key}": kl_axis(
             recorded_[figure.name][:, times], simulated_[figure.name][:, times], noise=noise[figure.channel]

@@ -1,4 +1,3 @@
-from rsr.sessions.checks.findings import named as named
 from rsr.sessions.checks.problems import check_shapes as check_shapes, find_problems as find_problems
 from rsr.sessions.checks.rotation import rank_conventions as rank_conventions, turning_signal as turning_signal
 from rsr.sessions.checks.rules import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -50,9 +50,3 @@ def verdict(findings: Iterable[Finding]) -> SessionVerdict:
 def counted(number: int, noun: str) -> str:
     """Say a number with its noun: `1 row`, `3 rows`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def named(episodes: Sequence[int], most: int = 8) -> str:
-    """List episodes, but not endlessly: `3, 7`."""
-    more = f" and {len(episodes) - most} more" if len(episodes) > most else ""
-    return ", ".join(map(str, episodes[:most])) + more

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from rsr.sessions import Channel, Session
-from rsr.sessions.checks.findings import Finding, counted, named
+from rsr.sessions.checks.findings import Finding, counted
 from rsr.sessions.checks.frames import sent_twice
 from rsr.sessions.checks.rules import (
     LIMIT_IMPOSSIBLE,
@@ -18,6 +18,7 @@ from rsr.sessions.checks.rules import (
     find_still,
     share_outside,
 )
+from rsr.sessions.importers import listed
 
 _DEGREES = 180.0 / np.pi
 _PLATEAUS = 3
@@ -72,7 +73,7 @@ def judge_stillness(session: Session, noise: Mapping[str, float]) -> Iterator[Fi
     still = find_still(session.episodes, session.channels, noise)
     if still:
         yield Finding(
-            "note", "excitation", f"session '{session.card.session}', episode {named(still)}",
+            "note", "excitation", f"session '{session.card.session}', episode {listed(still)}",
             got="nothing observed that moves by more than its noise, and no command that changes",
             expected="motion",
             next_step="Was the robot switched on, and did its motion fall into the recording? Such an episode tells "

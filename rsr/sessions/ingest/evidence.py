@@ -14,12 +14,12 @@ from rsr.sessions.checks import (
     LIMIT_SLACK,
     find_spikes,
     find_still,
-    named,
     rank_conventions,
     share_outside,
     turning_signal,
 )
 from rsr.sessions.clocks import Relation, Signal, estimate_clock
+from rsr.sessions.importers import listed
 from rsr.sessions.ingest.mapping import Target
 
 _DEG = 180 / np.pi
@@ -209,7 +209,7 @@ def doubtful(episodes: Sequence[Episode], target: Target) -> Iterator[str]:
     yield from _spikes(episodes, target)
     still = find_still(episodes, target.channels, target.noise)
     if still:
-        yield f"nothing moves by more than its noise, and no command changes, in episode {named(still)}"
+        yield f"nothing moves by more than its noise, and no command changes, in episode {listed(still)}"
 
 
 def _beyond_limits(episodes: Sequence[Episode], target: Target) -> Iterator[str]:
