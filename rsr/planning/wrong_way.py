@@ -50,7 +50,11 @@ class _Change:
 def judge_directions(scenario: Scenario, session: Session) -> Iterator[Finding]:
     """Find the channel that is predicted far better the other way round, with nominal parameters."""
     errors = _errors(scenario, looked_at(session))
-    likely = [each for each in map(_compared, errors) if each.ratio < _RATIO and each.significance < _SIGNIFICANT]
+    likely = [
+        each
+        for each in map(_compared, errors)
+        if max(each.ratio, each.of_rest) < _RATIO and each.significance < _SIGNIFICANT
+    ]
     if not likely:
         return
     best = min(likely, key=lambda each: each.ratio)
@@ -63,21 +67,26 @@ def judge_directions(scenario: Scenario, session: Session) -> Iterator[Finding]:
     )  # fmt: skip
 
 
+_Errors = tuple[_Change, np.ndarray, np.ndarray, np.ndarray]
+
+
 @dataclass(frozen=True)
 class _Compared:
-    """Squared error with a change over that as recorded, and its logarithm in standard errors."""
+    """Squared error with a change over that as recorded, its logarithm in standard errors; and over that at rest."""
 
     change: _Change
     ratio: float
     significance: float
+    of_rest: float
     windows: int
 
 
-def _compared(errors: tuple[_Change, np.ndarray, np.ndarray]) -> _Compared:
-    change, before, after = errors
+def _compared(errors: _Errors) -> _Compared:
+    change, before, after, resting = errors
     gains = np.log(after / before).mean(axis=1)
     error = max(float(gains.std(ddof=1)) / np.sqrt(len(gains)), 1e-12)
-    return _Compared(change, float(np.exp(gains.mean())), float(gains.mean()) / error, len(gains))
+    of_rest = float(np.exp(np.log(after / resting).mean()))
+    return _Compared(change, float(np.exp(gains.mean())), float(gains.mean()) / error, of_rest, len(gains))
 
 
 def looked_at(session: Session) -> tuple[Episode, ...]:
@@ -91,8 +100,8 @@ def short_windows(scenario: Scenario, episodes: tuple[Episode, ...]) -> Windows:
     return choose(scenario, cut(scenario, episodes, steps, stride=steps), _WINDOWS, np.random.default_rng(0))
 
 
-def _errors(scenario: Scenario, episodes: tuple[Episode, ...]) -> list[tuple[_Change, np.ndarray, np.ndarray]]:
-    """Errors [W, K] of nominal predictions as recorded and with each change; none where there are too few windows."""
+def _errors(scenario: Scenario, episodes: tuple[Episode, ...]) -> list[_Errors]:
+    """Errors [W, K] of nominal predictions as recorded, with each change, at rest; none if windows are too few."""
     windows = short_windows(scenario, episodes)
     if len(windows) < LEAST_WINDOWS:
         return []
@@ -107,8 +116,9 @@ def _errors(scenario: Scenario, episodes: tuple[Episode, ...]) -> list[tuple[_Ch
             both = [place for place in places if place in rows]  # another row may be the quietest of its stretch
             if len(both) >= LEAST_WINDOWS:
                 pair = (windows.take(_of(places, both)), again.take(_of(rows, both)))
-                before, after = (_error(replace(loss, windows=each), change) for each in pair)
-                changed.append((change, before, after))
+                before, after = (replace(loss, windows=each) for each in pair)
+                compared = (_apart(before), _apart(after), _at_rest(after))
+                changed.append((change, *(_error(each, change, scenario) for each in compared)))
     return changed
 
 
@@ -127,13 +137,27 @@ def _of(index: dict[tuple[int, int], int], places: list[tuple[int, int]]) -> np.
     return np.array([index[place] for place in places])
 
 
-def _error(loss: Loss, change: _Change) -> np.ndarray:
-    """Mean squared error [W, K] of nominal predictions of what a change concerns, above what noise has in it."""
-    apart = loss.differences(np.zeros(len(loss.scenario.space)))
+def _apart(loss: Loss) -> dict[str, np.ndarray]:
+    """How far nominal predictions are off [W, T, C]."""
+    return loss.differences(np.zeros(len(loss.scenario.space)))
+
+
+def _at_rest(loss: Loss) -> dict[str, np.ndarray]:
+    """The same of no motion at all, which a change must beat too.
+
+    A block put elsewhere is touched by nothing: if it is pushed with wrong parameters, that alone would predict better.
+    """
+    stays = np.repeat(loss.windows.starts[None, :, None], loss.windows.steps + 1, axis=2)
+    scaled = loss.scaled_differences(stays, loss.scenario.space.nominal[None])[0]
+    return {name: rows * loss.scales[name] for name, rows in loss.by_channel(scaled).items()}
+
+
+def _error(apart: dict[str, np.ndarray], change: _Change, scenario: Scenario) -> np.ndarray:
+    """Mean square [W, K] of what a change concerns, above what noise has in it."""
     columns = {change.channel: change.columns} if change.columns else {name: slice(None) for name in apart}
     return np.stack(
         [
-            np.mean(np.square(apart[name][..., chosen]), axis=(1, 2)) + loss.scenario.observed_channel(name).noise ** 2
+            np.mean(np.square(apart[name][..., chosen]), axis=(1, 2)) + scenario.channel_noise[name] ** 2
             for name, chosen in columns.items()
         ],
         axis=1,

@@ -14,10 +14,13 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "simulators"))
 from hinged_bars import elbow, throws
 from test_traps_of_poses import tosses
 
+from rsr.common import ignore
 from rsr.planning import judge_directions
+from rsr.realities import CollectionPlan, StandIn
 from rsr.reports.session import examine_session
 from rsr.scenarios import load_scenario
 from rsr.sessions import Session, write_session
+from tests.push_samples import ScriptedPusher
 from tests.shared_data import pendulum_runs, tosses as cube_tosses
 
 ELBOW = str(Path(__file__).parents[2] / "examples" / "elbow" / "scenario.yaml")
@@ -82,3 +85,10 @@ def test_the_page_of_a_session_says_so_though_the_velocity_is_mirrored_too(tmp_p
         wrong = changed(wrong, channel, lambda rows: rows * [1, -1, 1])
     page = examine_session(write_session(tmp_path, wrong), ELBOW)
     assert any("'y' has the other sign" in finding.got for finding in page.findings), page.findings
+
+
+def test_a_block_that_is_pushed_otherwise_than_nominal_is_not_put_where_nothing_touches_it():
+    """Swapped or mirrored it would lie beside the arm, and stay: a better guess than a push that comes too early."""
+    scenario = load_scenario("push_cube")
+    pushed = StandIn(scenario, 1).collect(ScriptedPusher(), CollectionPlan("pushes", episodes=12, seed=0), ignore)
+    assert list(judge_directions(scenario, pushed)) == []
