@@ -145,7 +145,7 @@ def _apart(loss: Loss) -> dict[str, np.ndarray]:
 def _at_rest(loss: Loss) -> dict[str, np.ndarray]:
     """The same of no motion at all, which a change must beat too.
 
-    A block put elsewhere is touched by nothing: if it is pushed with wrong parameters, that alone would predict better.
+    What is put elsewhere is touched by nothing: where contacts are predicted wrongly, that alone would be better.
     """
     stays = np.repeat(loss.windows.starts[None, :, None], loss.windows.steps + 1, axis=2)
     scaled = loss.scaled_differences(stays, loss.scenario.space.nominal[None])[0]
