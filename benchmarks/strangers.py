@@ -7,9 +7,9 @@ changed `rsr`, against the same baseline. `--parts elbow` leaves the others out,
 --quick makes all of it small. A part whose recordings are not there (RSR_SHARED_DATA, by default `../shared/data`) is
 left out with a word.
 
-elbow: `examples/elbow`, two hinged bars thrown onto a board. A stranger records 60 or 6 tosses, of which `rsr` fits
-half, 30 or 3, and checks itself by the rest. *Plain* is `baselines/plain_cmaes.py` on those 30 or 3. Judges are 150
-other tosses, which no fit of any draw saw. Errors are mean distances, averaged over the draws; whole tosses begin at
+elbow: `examples/elbow`, two hinged bars thrown onto a board. A stranger records 60 tosses, of which `rsr` fits 30 and
+checks itself by the rest, or 3. *Plain* is `baselines/plain_cmaes.py` on those 30 or 3. Judges are 150 other tosses,
+which no fit of any draw saw. Errors are mean distances, averaged over the draws; whole tosses begin at
 the first frame, windows every 0.27 s. Ratios are of means over the judges; their `_low` and `_high` are the 95 %
 interval of a bootstrap over these tosses, both methods resampled alike. Below 1, `rsr` is better.
 
@@ -87,6 +87,7 @@ from rsr.simulators import evaluate_recording
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "elbow"
 TOSSES = "elbow_tosses.parquet"
 COUNTS = (30, 3)
+RECORDED = {30: 60, 3: 3}
 DRAWS, JUDGES, QUICK_JUDGES, STAND_INS = 5, 150, 12, 6
 EVALUATIONS = {30: 960, 3: 2400}
 """Of the baseline: as much processor time as `rsr` took with its method `mjx` when this was written."""
@@ -159,7 +160,7 @@ def elbow_figures(quick: bool, draws: int, keep: Path | None) -> dict[str, Figur
         found: dict[str, list[Errors]] = {"rsr": [], "plain": []}
         fits: dict[str, list[dict[str, Figure]]] = {"rsr": [], "plain": []}
         for draw in range(draws):
-            recorded = subset(session, generator(draw, "tosses", count).permutation(others)[: 2 * count])
+            recorded = subset(session, generator(draw, "tosses", count).permutation(others)[: RECORDED[count]])
             for method, fit in (("rsr", fitted_by_rsr), ("plain", fitted_plainly)):
                 fits[method].append(
                     kept(keep, f"elbow-{method}-{count}-{draw}", partial(fit, scenario, recorded, count, draw, quick))

@@ -39,7 +39,8 @@ def calibrate(
         runs: a list of runs, each a mapping from channels to arrays (`rsr.session_from_arrays`); or sessions, or
             folders of stored sessions. At least two runs: one to fit, one to judge.
         method: mjx, cmaes, sysid or adam; docs/calibration.md compares them.
-        episodes: how many runs to fit, drawn by seed, half of all at most (of three, two); the others judge.
+        episodes: how many runs to fit, drawn by seed; the others judge, at least ten or half of all. Where there are no
+            more (and no `prior`), all are fitted, and judged in turn by fits to others.
         seed: of everything random. Equal arguments give an equal fit.
         prior: an earlier fit that these runs are added to, of other runs; by default there is none.
         structure: select by successive halving what the scenario leaves open, such as the friction cone.

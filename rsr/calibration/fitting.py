@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -33,6 +33,7 @@ from rsr.calibration.problem import (
     best_share,
     choose,
     cut,
+    folds,
     gap_warning,
     split,
     words,
@@ -46,8 +47,8 @@ from rsr.simulators import MujocoSimulator
 
 _ESTIMATED = 0.9
 """Share of the time after which the estimate is there, and checks begin."""
-SWAPPED_SHARE = 1 / 3
-"""Of the budget, for the fit to the held-out episodes that cross-validation needs where they are `FEW`."""
+FOLD_SHARE = 1 / 3
+"""Of the budget, for each of the fits that cross-validation needs where episodes are `FEW`."""
 
 
 class Effort(BaseModel):
@@ -95,7 +96,8 @@ class WindowCalibrator:
     """The `Calibrator` of every method that minimises `Loss` over windows.
 
     Args:
-        fit_episodes: episodes to fit, drawn by seed, half of all at most (of three, two); the others are held out.
+        fit_episodes: episodes to fit, drawn by seed; the others are held out, at least ten or half of all. Where there
+            are no more and nothing earlier is known, all are fitted, and held out in turn.
         resamples: sets of episodes to fit again, to check the intervals.
         selects_structure: select among the structures that the scenario leaves open, by successive halving.
         division: which episodes may be fitted, and which judge.
@@ -116,7 +118,10 @@ class WindowCalibrator:
         episodes = _episodes(scenario, sessions)
         # A prior of an earlier scenario may lie outside of the bounds: refuse it before anything is simulated.
         scenario.space.check(scenario.space.to_values(prior.mean))
-        fitted, held_out = split(scenario, episodes, self.fit_episodes, generator(seed, "split"), self.division)
+        # Values that earlier sessions are joined to have seen all that they were fitted to: then others must judge.
+        alone = prior.earlier is None
+        rng = generator(seed, "split")
+        fitted, held_out = split(scenario, episodes, self.fit_episodes, rng, self.division, in_turn=alone)
         chosen = [episodes[index] for index in fitted]
         selection = self._selected(scenario, chosen, prior, seed, advance)
         scenario = structured(scenario, selection.chosen)
@@ -220,22 +225,36 @@ class WindowCalibrator:
 
     def _accepted(self, loss: Loss, held_out: HeldOut, point: np.ndarray, seed: int) -> Acceptance:
         """Compare a fit [P] with the prior's mean on unseen episodes; where these are few, choose what lies between."""
-        origin = loss.values(np.zeros(len(point)))  # the prior's mean
-        found = Acceptance(held_out, held_out.replays(origin), held_out.replays(loss.values(point)))
-        if len(held_out.held_out) >= FEW:
-            return found
-        unseen = self._windows(loss.scenario, held_out.held_out_episodes, seed)
-        if not len(unseen):
-            return found
-        # The other way round: a fit to those that were held out predicts those that were fitted.
-        there = with_biases(replace(loss, windows=unseen, origin=None, biases=None))
-        other = reweighted(there, there.first)
-        ended = self.search(other, max(1, round(SWAPPED_SHARE * self.effort.budget)), derive_seed(seed, "swap"), ignore)
-        # Both folds in the residuals' final scales, so that their losses compare.
-        folds = [_by_episode(fold, np.outer(SHARES, end)) for fold, end in ((there, point), (loss, ended.point))]
-        share, ratio = best_share(np.concatenate(folds))
-        after = found.after if share == 1.0 else held_out.replays(loss.values(share * point))
-        return replace(found, after=after, share=share, cross_validated=ratio)
+        before = held_out.replays(loss.values(np.zeros(len(point))))  # with the prior's mean
+        division = generator(seed, "folds"), self.division
+        parts = folds(loss.scenario, held_out.episodes, held_out.fitted, *division)
+        if len(parts) == 1 or (len(held_out.held_out) >= FEW and not held_out.crossed):
+            return Acceptance(held_out, before, held_out.replays(loss.values(point)))
+        losses = [self._only(loss, held_out, part, seed) for part in parts]
+        others = [tuple(sorted(set(held_out.fitted) - set(part))) for part in parts]
+        ends = [self._end(self._only(loss, held_out, other, seed), derive_seed(seed, "fold")) for other in others]
+        # All folds in the residuals' final scales, so that their losses compare.
+        pairs = zip(losses, ends, strict=True)
+        judged = [_by_episode(fold, np.outer(SHARES, end)) for fold, end in pairs if len(fold.windows)]
+        share, ratio = best_share(np.concatenate(judged))
+        if held_out.crossed:
+            after = held_out.replays_in_turn(parts, [loss.values(share * end) for end in ends])
+        else:
+            after = held_out.replays(loss.values(share * point))
+        return Acceptance(held_out, before, after, share=share, cross_validated=ratio)
+
+    def _only(self, loss: Loss, held_out: HeldOut, part: Sequence[int], seed: int) -> Loss:
+        """The loss on windows of some episodes."""
+        windows = self._windows(loss.scenario, [held_out.episodes[index] for index in part], seed)
+        return with_biases(replace(loss, windows=windows, origin=None, biases=None))
+
+    def _end(self, loss: Loss, seed: int) -> np.ndarray:
+        """Where a short search ends [P]; at the prior's mean where nothing moves."""
+        if not len(loss.windows):
+            return np.zeros(len(loss.prior.mean))
+        return self.search(
+            reweighted(loss, loss.first), max(1, round(FOLD_SHARE * self.effort.budget)), seed, ignore
+        ).point
 
 
 def _with_earlier(outcome: _Outcome, prior: Prior, earlier: Knowledge, held_out: HeldOut) -> _Outcome:

@@ -70,15 +70,16 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Prediction error on episodes that the fit never saw: RMS of the scenario's gap channel.
+    """Prediction error on episodes that a fit never saw: RMS of the scenario's gap channel.
 
     Args:
         gap_before, gap_after: with the prior's mean, or what earlier sessions led to, and with the estimate, on the
             held-out episodes.
         channels: channel -> (before, after), RMS on the held-out episodes, each in its own unit.
-        fitted, held_out: episode indices, counted over all sessions one after the other.
-        cross_validated: where few are held out, loss over that with the prior's mean, on windows of all episodes, each
-            predicted by a fit that did not see it. It then decides, not the gap.
+        fitted, held_out: episode indices, counted over all sessions one after the other. The same ones where episodes
+            are few: each was held out in turn, and replayed with a fit to others; the estimate is fitted to all.
+        cross_validated: where few are held out, loss over that with the prior's mean, on windows of all fitted
+            episodes, each predicted by a fit that did not see it. It then decides, not the gap.
     """
 
     gap_before: float
@@ -88,6 +89,11 @@ class Evidence:
     fitted: tuple[int, ...]
     held_out: tuple[int, ...]
     cross_validated: float | None = None
+
+    @property
+    def crossed(self) -> bool:
+        """Whether all were fitted, and held out in turn."""
+        return bool(self.fitted) and self.held_out == self.fitted
 
 
 @dataclass(frozen=True)

@@ -146,9 +146,10 @@ def statement(scenario: Scenario, calibration: Calibration, saved: SavedModel, l
     gap = f"{known.gap_before:.4g} {known.gap_unit} before, {known.gap_after:.4g} {known.gap_unit} after"
     judged = "- No recorded run judged it."
     if known.held_out:
+        unseen = "each by a fit to others," if known.crossed else "that the fit never saw"
         judged = (
-            f"- Replayed for {scenario.gap_horizon_s:g} s at a time, {len(known.held_out)} recorded runs that the fit "
-            f"never saw are predicted with this RMS error of {scenario.gap_channel}: {gap}."
+            f"- Replayed for {scenario.gap_horizon_s:g} s at a time, {len(known.held_out)} recorded runs {unseen} "
+            f"are predicted with this RMS error of {scenario.gap_channel}: {gap}."
         )
     lines = [
         f"# {scenario.title}: the tuned model",

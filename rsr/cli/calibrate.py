@@ -60,9 +60,9 @@ def calibrate(
         method: mjx or cmaes or sysid or adam, or all: each of them, in a table and a figure. Or clash, which adapts a
             surrogate of collisions to strikes, for scenarios that declare a collision; or gnn, which learns a simulator
             of free bodies in contact.
-        episodes: how many to fit, drawn by seed, 32 by default; half of all at most (of three, two), the others judge;
-            with --judge, of those to --fit, and not half but all at most. With clash: the first strikes, 10 by default;
-            where hardly any are left, each is judged in turn.
+        episodes: how many to fit, drawn by seed, 32 by default; the others judge, at least ten or half of all. Where
+            there are no more, all are fitted, and judged in turn by fits to others. With --judge, of those to --fit.
+            With clash: the first strikes, 10 by default; where hardly any are left, each is judged in turn.
         seed: of everything random.
         budget: points that the search may evaluate, 960 by default; time grows with it until the search converges.
         sensitivity: how mjx and adam differentiate: auto (says what it picked), mjx or differences.
@@ -143,7 +143,7 @@ def _show_calibration(calibration: rsr.calibration.Calibration) -> None:
     show(titled_table(f"{calibration.method}: {calibration.status}", header, rows, text=(0, 3)))
     evidence = calibration.evidence
     say(
-        f"gap on {len(evidence.held_out)} held-out episodes: {evidence.gap_before:.4g} {evidence.gap_unit} before, "
+        f"gap on {_judges(evidence)}: {evidence.gap_before:.4g} {evidence.gap_unit} before, "
         f"{evidence.gap_after:.4g} {evidence.gap_unit} after{_cross_validated(evidence)}"
     )
     for line in _noted(calibration):
@@ -152,10 +152,16 @@ def _show_calibration(calibration: rsr.calibration.Calibration) -> None:
         say(f"warning: {warning}")
 
 
+def _judges(evidence: rsr.calibration.Evidence) -> str:
+    if evidence.crossed:
+        return f"{len(evidence.held_out)} episodes, each by a fit to others (the values are fitted to all)"
+    return f"{len(evidence.held_out)} held-out episodes"
+
+
 def _cross_validated(evidence: rsr.calibration.Evidence) -> str:
     if evidence.cross_validated is None:
         return ""
-    return f"; {evidence.cross_validated:.3f} times the loss before, cross-validated over all episodes"
+    return f"; {evidence.cross_validated:.3f} times the loss before, cross-validated over the fitted episodes"
 
 
 def _noted(calibration: rsr.calibration.Calibration) -> list[str]:

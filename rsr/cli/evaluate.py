@@ -60,13 +60,20 @@ def _held_out(calibration: rsr.calibration.Calibration | None, count: int) -> tu
             next_step="Add --calibration DIR, or leave --held-out away.",
         )
     evidence = calibration.evidence
-    known = len(evidence.fitted) + len(evidence.held_out)
+    known = len({*evidence.fitted, *evidence.held_out})
     if known != count:
         raise ConfigError(
             got=f"{count} episodes",
             expected=f"the {known} that the calibration was made from",
             where="--held-out",
             next_step="Name the same sessions in the same order, or leave --held-out away.",
+        )
+    if evidence.crossed:
+        raise ConfigError(
+            got=f"a calibration that was fitted to all {known} episodes",
+            expected="one with held-out episodes",
+            where="--held-out",
+            next_step="Name other recordings without --held-out, or calibrate with fewer by --episodes.",
         )
     return evidence.held_out
 

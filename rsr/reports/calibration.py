@@ -32,9 +32,11 @@ def calibration(data: ReportData) -> ReportSection:
 
 
 def _status(after: Calibration) -> Markup:
-    text = Markup("Method <b>{}</b>, {}: {} {} episodes were fitted, {} held out.")
-    counts = len(after.evidence.fitted), len(after.evidence.held_out)
-    return paragraph(text.format(after.method, badge(after.status), ADVICE.get(after.status, ""), *counts))
+    evidence = after.evidence
+    held_out = "each held out in turn" if evidence.crossed else f"{len(evidence.held_out)} held out"
+    text = Markup("Method <b>{}</b>, {}: {} {} episodes were fitted, {}.")
+    said = badge(after.status), ADVICE.get(after.status, ""), len(evidence.fitted), held_out
+    return paragraph(text.format(after.method, *said))
 
 
 def _warnings(after: Calibration) -> Markup:

@@ -36,7 +36,7 @@ def test_every_value_is_fitted_and_judges_in_proportion():
 
 def test_a_plain_draw_leaves_a_value_out_now_and_then():
     """The trap: by default no run with kp 800 was fitted at all."""
-    assert any("800" not in {GAINS[i] for i in divided(Division(), seed=seed)[0]} for seed in range(30))
+    assert any("800" not in {GAINS[i] for i in divided(Division(), seed=seed, most=6)[0]} for seed in range(30))
 
 
 def test_named_judges_are_never_fitted_and_nobody_else_judges():

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rsr.calibration.problem.held_out import HeldOut, channel_rms, replay, split
+from rsr.calibration.problem import Division
+from rsr.calibration.problem.held_out import HeldOut, channel_rms, folds, replay, split
 from rsr.common.errors import CalibrationError
 from rsr.simulators import MujocoSimulator
 from tests.calibration.recordings import TRUTH, recording
@@ -18,16 +19,25 @@ def simulator():
         yield simulator
 
 
-def test_split_is_seeded_and_holds_out_half():
-    episodes = recording().episodes
-    first, again, other = (split(push_cube(), episodes, 32, np.random.default_rng(seed)) for seed in (0, 0, 1))
+@pytest.mark.parametrize(("episodes", "most", "fitted"), [(12, 6, 6), (12, 2, 2), (3, 2, 2), (12, 11, 6), (30, 29, 20)])
+def test_split_is_seeded_and_holds_out_ten_or_half(episodes, most, fitted):
+    several = (recording().episodes * 3)[:episodes]
+    first, again, other = (split(push_cube(), several, most, np.random.default_rng(seed)) for seed in (0, 0, 1))
     assert first == again != other
-    fitted, held_out = first
-    assert (len(fitted), len(held_out)) == (6, 6)
-    assert sorted(fitted + held_out) == list(range(12))
-    assert len(split(push_cube(), episodes, 2, np.random.default_rng(0))[0]) == 2
-    assert len(split(push_cube(), episodes[:3], 32, np.random.default_rng(0))[0]) == 2, "the more by one"
-    assert len(split(push_cube(), episodes[:2], 32, np.random.default_rng(0))[0]) == 1
+    assert len(first[0]) == fitted
+    assert sorted(first[0] + first[1]) == list(range(episodes))
+
+
+@pytest.mark.parametrize("count", [2, 3, 12])
+def test_where_all_may_be_fitted_all_are_and_are_held_out_in_turn(count):
+    episodes = recording().episodes[:count]
+    everyone = tuple(range(count))
+    assert split(push_cube(), episodes, count, np.random.default_rng(0)) == (everyone, everyone)
+    fitted, held_out = split(push_cube(), episodes, count, np.random.default_rng(0), in_turn=False)
+    assert sorted(fitted + held_out) == list(everyone)
+    parts = folds(push_cube(), episodes, everyone, np.random.default_rng(0), Division())
+    assert len(parts) == {2: 2, 3: 3, 12: 2}[count]
+    assert sorted(index for part in parts for index in part) == list(everyone)
 
 
 def test_repeats_of_a_trial_stay_together():
@@ -39,6 +49,8 @@ def test_repeats_of_a_trial_stay_together():
     for seed in range(5):
         fitted, held_out = split(scenario, episodes, 6, np.random.default_rng(seed))
         assert not {throws[i] for i in fitted} & {throws[i] for i in held_out}
+        one, other = folds(scenario, episodes, range(12), np.random.default_rng(seed), Division())
+        assert not {throws[i] for i in one} & {throws[i] for i in other}
     with pytest.raises(CalibrationError, match="got 2 of one trial; expected at least 2 episodes of different trials"):
         split(scenario, episodes[:2], 6, np.random.default_rng(0))
 

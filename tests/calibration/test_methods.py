@@ -5,10 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rsr.calibration import METHODS, Prior, calibrator, start_prior
+from rsr.calibration import METHODS, Prior, calibrator, next_prior, start_prior
+from rsr.calibration.checks.drift import find_drift
+from rsr.calibration.problem import channel_rms, replay
 from rsr.common.errors import CalibrationError, ConfigError, ScenarioError
 from rsr.common.progress import ignore
 from rsr.config import TuneConfig
+from rsr.simulators import MujocoSimulator
 from tests.calibration.contract import QUICK, CalibratorContract
 from tests.calibration.recordings import recording
 from tests.push_samples import push_cube
@@ -35,6 +38,31 @@ def test_unknown_method():
         f"tune.method: got calibration method 'annealing'; expected one of {', '.join(METHODS)}. "
         "Correct it in params.yaml or on the command line."
     )
+
+
+def test_few_recordings_are_all_fitted_and_judged_in_turn():
+    """The gap is that of fits which did not see what they are judged on, not that of the estimate, which saw all."""
+    scenario, session = push_cube(), recording(episodes=6, steps=50)
+    found = calibrator(TuneConfig(method="cmaes"), QUICK).fit(scenario, (session,), start_prior(scenario), 0, ignore)
+    evidence = found.evidence
+    assert evidence.fitted == evidence.held_out == tuple(range(6))
+    assert evidence.crossed
+    assert evidence.cross_validated is not None
+    assert found.replays is not None
+    np.testing.assert_array_equal(found.replays.episode, range(6))
+    with MujocoSimulator(scenario) as simulator:
+        seen = replay(scenario, simulator, session.episodes, found.vector())
+    assert channel_rms(scenario, session.episodes, seen)["block_position"] < evidence.gap_after < evidence.gap_before
+    then = find_drift(scenario, found, session.episodes, session.episodes, seed=0).gap_then
+    assert then == pytest.approx(evidence.gap_after, rel=0.2), "what was seen is no measure of what is new"
+
+
+def test_with_what_earlier_sessions_say_some_always_judge():
+    first = fit((recording(episodes=8, steps=50),))
+    prior = next_prior(push_cube(), first)
+    again = calibrator(TuneConfig(method="cmaes"), QUICK).fit(push_cube(), (recording(6, 50, 1),), prior, 0, ignore)
+    assert not again.evidence.crossed
+    assert (len(again.evidence.fitted), len(again.evidence.held_out)) == (3, 3)
 
 
 def test_session_without_episodes():

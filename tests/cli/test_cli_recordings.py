@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from own_arm import write_own_arm
 
-from rsr.calibration import METHODS, load_calibration
+from rsr.calibration import METHODS, load_calibration, save_calibration
 from rsr.cli import main
 from rsr.common.files import read_json
 from rsr.policies import Policy
@@ -72,6 +72,15 @@ def test_gap_of_a_calibration_on_its_held_out_episodes(session, finished, tmp_pa
     figures = read_json(target)
     assert figures["episodes"] == 8
     assert figures["gap"] != figures["gap_nominal"]
+
+
+def test_no_episode_was_held_out_of_an_estimate_that_is_fitted_to_all(session, finished, tmp_path, capsys):
+    found = load_calibration(finished.calibration_dir(1))
+    everyone = tuple(range(12))
+    save_calibration(replace(found, evidence=replace(found.evidence, fitted=everyone, held_out=everyone)), tmp_path)
+    command = ["evaluate", "--scenario", "push_cube", "--sessions", str(session)]
+    assert main([*command, "--calibration", str(tmp_path), "--held-out"]) == 2
+    assert "got a calibration that was fitted to all 12 episodes; expected one with" in capsys.readouterr().err
 
 
 def test_held_out_episodes_of_other_sessions(session, finished, capsys):

@@ -56,7 +56,7 @@ def find_drift(
     replacement, and `MARGIN` times the reference mean.
 
     Args:
-        reference: episodes that the calibration did not fit, recorded with it.
+        reference: the calibration's held-out episodes.
         fresh: new ones.
     """
     if min(len(reference), len(fresh)) < 2:
@@ -68,6 +68,8 @@ def find_drift(
         )
     with MujocoSimulator(scenario) as simulator:
         then, now = (gaps(scenario, simulator, episodes, calibration.vector()) for episodes in (reference, fresh))
+    if calibration.evidence.crossed:  # the estimate has seen them; the fits that the evidence is of had not
+        then *= max(1.0, calibration.evidence.gap_after / float(np.sqrt(np.square(then).mean())))
     rng = np.random.default_rng(seed)
     # Both means are resampled: the reference is a sample too, and a small one makes the limit wide.
     ratio = _means(rng, then, len(now)) / _means(rng, then, len(then))

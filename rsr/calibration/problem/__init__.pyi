@@ -1,5 +1,4 @@
 from rsr.calibration.problem.acceptance import (
-    FEW as FEW,
     SHARES as SHARES,
     Acceptance as Acceptance,
     best_share as best_share,
@@ -7,9 +6,11 @@ from rsr.calibration.problem.acceptance import (
 )
 from rsr.calibration.problem.division import Division as Division
 from rsr.calibration.problem.held_out import (
+    FEW as FEW,
     HeldOut as HeldOut,
     Replayed as Replayed,
     channel_rms as channel_rms,
+    folds as folds,
     replay as replay,
     split as split,
 )

@@ -10,9 +10,6 @@ import numpy as np
 from rsr.calibration.interface import Evidence
 from rsr.calibration.problem.held_out import HeldOut, Replayed
 
-FEW = 10
-"""Held-out episodes below which two folds are cross-validated in the loss: a whole replay of three tosses is mostly
-their luck, for impacts amplify every error."""
 _WORSE = 1.1
 """Replays of a few episodes that are worse by less than this are luck, and no reason to warn."""
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -80,8 +77,8 @@ class Acceptance:
             return ""
         return (
             f"few episodes: {100 * self.share:.0f} % of the way from the prior's values to the fit predicts best, "
-            "cross-validated over all of them, so that is the estimate, and intervals reach to the fit. Record more "
-            "episodes."
+            "cross-validated over those that are fitted, so that is the estimate, and intervals reach to the fit. "
+            "Record more episodes."
         )
 
     def reason(self, rejected: Mapping[str, float]) -> str:
@@ -90,8 +87,8 @@ class Acceptance:
         judged = (
             f"{evidence.gap_after:.4g} {evidence.gap_unit}, and {evidence.gap_before:.4g} with those of {self.baseline}"
             if self.cross_validated is None
-            else f"{self.cross_validated:.3f} times the loss of the prior's values, cross-validated over all episodes; "
-            "what lies between is worse than these too"
+            else f"{self.cross_validated:.3f} times the loss of the prior's values, cross-validated over the fitted "
+            "episodes; what lies between is worse than these too"
         )
         values = ", ".join(f"{name} {value:.4g}" for name, value in rejected.items())
         return (

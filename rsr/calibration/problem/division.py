@@ -14,7 +14,7 @@ from rsr.sessions import Episode
 
 @dataclass(frozen=True)
 class Division:
-    """How episodes are divided. By default at random, half of them at most fitted.
+    """How episodes are divided, to fit and to judge or into folds. By default at random.
 
     Args:
         judging: so many episodes at the end only judge, and none of the others does.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,6 +18,11 @@ from rsr.simulators import Simulator, correct_sensors
 _AT_RANDOM = Division()
 SHOWN = 12
 """Held-out episodes whose replays are kept."""
+FEW = 10
+"""Held-out episodes below which a fit is cross-validated in the loss: a whole replay of three tosses is mostly their
+luck, for impacts amplify every error."""
+_HALVES = 6
+"""Trials from which on there are two folds; of fewer three, for half of them would be too little to fit."""
 
 
 def split(
@@ -26,10 +31,16 @@ def split(
     fit_episodes: int,
     rng: np.random.Generator,
     division: Division = _AT_RANDOM,
+    in_turn: bool = True,
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Draw which episodes are fitted: half of all at most, rounded up, unless the judging ones are named.
+    """Draw which episodes are fitted, unless the judging ones are named; all others are held out.
 
-    All others are held out. Episodes that repeat one trial (`Scenario.group`) stay on one side.
+    At least `FEW` are held out, or half of all where that is less. Episodes that repeat one trial (`Scenario.group`)
+    stay on one side.
+
+    Args:
+        in_turn: where all may be fitted they are, unless a division is asked for, and all are held out as well: in
+            turn, by `folds`.
     """
     named = len(episodes) - division.judging
     trials = division.trials(scenario, episodes[:named] if division.judging else episodes)
@@ -44,8 +55,28 @@ def split(
             where="sessions to calibrate on",
             next_step="Record more episodes, or name a further session.",
         )
-    fitted = _drawn(trials, division.order(trials, episodes, rng), min(fit_episodes, (len(episodes) + 1) // 2))
-    return tuple(sorted(fitted)), tuple(index for index in range(len(episodes)) if index not in set(fitted))
+    everyone = tuple(range(len(episodes)))
+    if in_turn and division == _AT_RANDOM and len(everyone) <= fit_episodes:
+        return everyone, everyone
+    most = len(everyone) - min(FEW, len(everyone) // 2)
+    fitted = _drawn(trials, division.order(trials, episodes, rng), min(fit_episodes, most))
+    return tuple(sorted(fitted)), tuple(index for index in everyone if index not in set(fitted))
+
+
+def folds(
+    scenario: Scenario, episodes: Sequence[Episode], fitted: Sequence[int], rng: np.random.Generator, division: Division
+) -> list[tuple[int, ...]]:
+    """Divide fitted episodes into folds, by trials: two, or three if they are few; one if there is one trial.
+
+    Returns:
+        Positions in `episodes`.
+    """
+    chosen = [episodes[index] for index in fitted]
+    trials = division.trials(scenario, chosen)
+    order = division.order(trials, chosen, rng)
+    count = 2 if len(order) >= _HALVES else 3
+    parts = [order[start::count] for start in range(min(count, len(order)))]
+    return [tuple(sorted(fitted[place] for trial in part for place in trials[trial])) for part in parts]
 
 
 def _drawn(trials: list[list[int]], order: Sequence[int], limit: int) -> list[int]:
@@ -126,7 +157,7 @@ class HeldOut:
     """Episodes that a fit does not see, and how they are replayed.
 
     Args:
-        episodes: all there are; `fitted` and `held_out` are positions in them.
+        episodes: all there are; `fitted` and `held_out` are positions in them, the same if all are held out in turn.
     """
 
     scenario: Scenario
@@ -139,6 +170,20 @@ class HeldOut:
     @property
     def held_out_episodes(self) -> list[Episode]:
         return [self.episodes[index] for index in self.held_out]
+
+    @property
+    def crossed(self) -> bool:
+        """Whether all are fitted, and held out in turn."""
+        return self.held_out == self.fitted
+
+    def replays_in_turn(self, folds: Sequence[tuple[int, ...]], values: Sequence[np.ndarray]) -> Replayed:
+        """Replay the episodes of each fold with parameters [P] of its own."""
+        pairs = zip(folds, values, strict=True)
+        parts = [(fold, replace(self, held_out=fold).replays(params)) for fold, params in pairs]
+        found = {
+            index: pair for fold, part in parts for index, *pair in zip(fold, part.episodes, part.states, strict=True)
+        }
+        return Replayed(*zip(*(found[index] for index in self.held_out), strict=True))
 
     def replays(self, values: np.ndarray) -> Replayed:
         """Replay the held-out episodes with parameters [P], after sensor correction with these parameters."""

@@ -59,7 +59,7 @@ def identify(workspace: Workspace, iteration: int, advance: Advance) -> None:
     config = workspace.config(iteration)
     scenario, session, _, seed = begin(workspace, iteration)
     before = next_prior(scenario, load_calibration(workspace.calibration_dir(iteration - 1)))
-    found = teacher_by(config.tune, gnn_settings(config)).fit(scenario, (session,), before, seed, advance)
+    found = teacher_by(config.tune, gnn_settings(config), (session,)).fit(scenario, (session,), before, seed, advance)
     save_calibration(found, identified_dir(workspace, iteration))
 
 
@@ -112,7 +112,7 @@ class GnnCalibrator:
         sessions = tuple(freed_of_noise(scenario, session) for session in sessions)
         given, folder = self.config.gnn or GnnConfig(), self.folders.out
         identified = part_of(advance, 0.0, _IDENTIFIED)
-        teacher = teacher_by(self.config.tune, given).fit(scenario, sessions, prior, seed, identified)
+        teacher = teacher_by(self.config.tune, given, sessions).fit(scenario, sessions, prior, seed, identified)
         problem = LearningProblem(scenario, sessions, teacher.vector(), teacher.evidence.fitted, given, seed)
         fit_gnn(problem, folder, part_of(advance, _IDENTIFIED, 1.0))
         return as_gnn(scenario, sessions, teacher, folder)
@@ -251,10 +251,12 @@ def gnn_settings(config: LoopConfig) -> GnnConfig:
     return section_of(config.gnn, "gnn", "those of a campaign that learns a simulator")
 
 
-def teacher_by(tune: TuneConfig, settings: GnnConfig) -> Calibrator:
-    """The calibrator that identifies the teacher."""
+def teacher_by(tune: TuneConfig, settings: GnnConfig, sessions: Sequence[Session]) -> Calibrator:
+    """The calibrator that identifies the teacher, on half of the episodes at most: the others judge the network too."""
     effort = Effort() if settings.teacher_budget is None else Effort(budget=settings.teacher_budget)
-    return calibrator(tune.model_copy(update={"method": settings.teacher}), effort)
+    half = (sum(len(session.episodes) for session in sessions) + 1) // 2
+    given = {"method": settings.teacher, "fit_episodes": min(tune.fit_episodes, max(1, half))}
+    return calibrator(tune.model_copy(update=given), effort)
 
 
 def teacher_of(workspace: Workspace, iteration: int) -> Calibration:
