@@ -90,10 +90,11 @@ class Fit:
     @property
     def _notes(self) -> list[str]:
         known = self.calibration.evidence
-        judges = "each by a fit to others" if known.crossed else f"on {len(known.held_out)} others"
+        others = f". {self.scenario.gap_channel} on {len(known.held_out)} others"
+        in_turn = f", and judged in turn by fits to the others. {self.scenario.gap_channel}"
         gap = (
-            f"{len(known.fitted)} runs fitted. {self.scenario.gap_channel} {judges}: RMS error "
-            f"{known.gap_before:.3g} {known.gap_unit} before, {known.gap_after:.3g} {known.gap_unit} after"
+            f"{len(known.fitted)} runs fitted{in_turn if known.crossed else others}: RMS error {known.gap_before:.3g} "
+            f"{known.gap_unit} before, {known.gap_after:.3g} {known.gap_unit} after"
         )
         return [gap, *(f"warning: {warning}" for warning in self.warnings)]
 

@@ -49,7 +49,7 @@ def test_a_fit_shows_itself_as_a_table_and_as_html(fit):
     text = repr(fit)
     assert "parameter" in text
     assert "identified" in text
-    assert "4 runs fitted. q on 4 others: RMS error" in text
+    assert "8 runs fitted, and judged in turn by fits to the others. q: RMS error" in text
     html = fit._repr_html_()
     assert html.count("<tr>") == 3
     assert "95 % interval" in html
@@ -108,7 +108,7 @@ def test_predictions_of_other_runs_are_better_at_every_horizon(fit, arm):
 
 def test_runs_that_were_fitted_are_known_again(fit, arm):
     errors = rsr.evaluate(arm, [{"q": q, "u": u} for q, u in record(8, seed=0)], fit)
-    assert errors.warnings == ("4 of 8 runs were fitted: on them the error says nothing of what the model is worth",)
+    assert errors.warnings == ("8 of 8 runs were fitted: on them the error says nothing of what the model is worth",)
 
 
 def test_a_later_fit_goes_on_from_an_earlier_one(fit, arm):
@@ -123,7 +123,7 @@ def test_runs_do_not_count_twice(fit, arm):
     with pytest.raises(CalibrationError) as error:
         rsr.calibrate(arm, runs, method="cmaes", budget=60, prior=fit, progress=False)
     assert str(error.value) == (
-        "rsr.calibrate: got 4 of 8 runs that `prior` was fitted to; expected runs that it has not seen: they would "
+        "rsr.calibrate: got 8 of 8 runs that `prior` was fitted to; expected runs that it has not seen: they would "
         "count twice. Leave them out, or calibrate all runs together without `prior`."
     )
 
