@@ -89,7 +89,7 @@ TOSSES = "elbow_tosses.parquet"
 COUNTS = (30, 3)
 RECORDED = {30: 60, 3: 3}
 DRAWS, JUDGES, QUICK_JUDGES, STAND_INS = 5, 150, 12, 6
-EVALUATIONS = {30: 960, 3: 2400}
+EVALUATIONS = {30: 1920, 3: 4800}
 """Of the baseline: as much processor time as `rsr` took with its method `mjx` when this was written."""
 QUICK_EVALUATIONS = 48
 QUICK_EFFORT = Effort(budget=48, max_windows=12)

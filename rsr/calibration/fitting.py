@@ -252,9 +252,8 @@ class WindowCalibrator:
         """Where a short search ends [P]; at the prior's mean where nothing moves."""
         if not len(loss.windows):
             return np.zeros(len(loss.prior.mean))
-        return self.search(
-            reweighted(loss, loss.first), max(1, round(FOLD_SHARE * self.effort.budget)), seed, ignore
-        ).point
+        short = max(1, round(FOLD_SHARE * self.effort.budget))
+        return self.search(reweighted(loss, loss.first), short, seed, ignore).point
 
 
 def _with_earlier(outcome: _Outcome, prior: Prior, earlier: Knowledge, held_out: HeldOut) -> _Outcome:
