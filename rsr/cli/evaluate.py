@@ -88,7 +88,7 @@ def _figures_of(
 ) -> dict[str, dict[str, float]]:
     """The gap and the scenario's own metrics: "nominal" or "calibration" -> name -> figure.
 
-    Where sensors are wrong, figures are of what is left once they are put right, and further ones `as_recorded`.
+    Where sensors are wrong, figures are of what is left after sensor correction, and further ones `as_recorded`.
 
     Args:
         folder: of the calibration; a method that learns a simulator left it there.

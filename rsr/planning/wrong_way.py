@@ -1,7 +1,7 @@
 """Channels recorded the wrong way round: an axis mirrored, two columns swapped, a zero a quarter turn off, ...
 
 Such a recording passes every check of single channels, and a fit to it converges. Yet the scene moves otherwise: with
-that one channel put right, even nominal parameters predict the next tenths of a second far better.
+that one channel corrected, even nominal parameters predict the next tenths of a second far better.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ some forty ways to be wrong are tried, and each may fit better in a few windows 
 
 @dataclass(frozen=True)
 class _Change:
-    """One channel put right in one way.
+    """One channel corrected in one way.
 
     Args:
         columns: of the channel's differences, in which it shows; None where it shows in what else moves: a body that

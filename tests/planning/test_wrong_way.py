@@ -1,4 +1,4 @@
-"""A mirrored axis, a flipped sign, an inverse rotation: the scene predicts the recording better with it put right."""
+"""A mirrored axis, a flipped sign, an inverse rotation: the scene predicts the recording better with it corrected."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ def test_a_biased_and_a_late_sensor(tmp_path):
         "tool_position": {"columns": ["x", "y"], "unit": "m", "frame": "world"},
         "target_position": {"columns": ["x", "y"], "unit": "m", "frame": "world"},
     }
-    lateness = {
+    encoder_delay = {
         "nominal": 0.0,
         "lower": -0.04,
         "upper": 0.04,
@@ -185,8 +185,8 @@ def test_a_biased_and_a_late_sensor(tmp_path):
     late = two_joint_arm(
         tmp_path / "late",
         channels=channels,
-        parameters={"lateness": lateness},
-        stand_in={"ranges": {"lateness": 0.03}, "sensor_noise": 1.0},
+        parameters={"encoder_delay": encoder_delay},
+        stand_in={"ranges": {"encoder_delay": 0.03}, "sensor_noise": 1.0},
     )
     stand_in, rng = StandIn(late, 0), np.random.default_rng(0)
     sensors = stand_in.sensors(rng, 500)
@@ -198,13 +198,15 @@ def test_a_biased_and_a_late_sensor(tmp_path):
     early = two_joint_arm(
         tmp_path / "early",
         channels=channels,
-        parameters={"lateness": lateness},
-        stand_in={"ranges": {"lateness": -0.01}},
+        parameters={"encoder_delay": encoder_delay},
+        stand_in={"ranges": {"encoder_delay": -0.01}},
     )
-    with pytest.raises(ScenarioError, match="got lateness hidden in -0.01; expected .* within its bounds 0 to 0.04 s"):
+    with pytest.raises(
+        ScenarioError, match="got encoder_delay hidden in -0.01; expected .* within its bounds 0 to 0.04 s"
+    ):
         StandIn(early, 0)
-    default = two_joint_arm(tmp_path / "default", channels=channels, parameters={"lateness": lateness})
-    drawn = [draw_truth(seed, default).parameters["lateness"] for seed in range(20)]
+    default = two_joint_arm(tmp_path / "default", channels=channels, parameters={"encoder_delay": encoder_delay})
+    drawn = [draw_truth(seed, default).parameters["encoder_delay"] for seed in range(20)]
     assert 0 <= min(drawn) < max(drawn) <= 0.02
 
 

@@ -103,8 +103,8 @@ def descend_exactly(loss: Loss, point: np.ndarray, steps: int = EXACT_STEPS) -> 
 def moved_along_values(loss: Loss, point: np.ndarray, steps: np.ndarray) -> np.ndarray:
     """Move a point [P] by steps [K, P] of the physical values, each as long as it would be at the point.
 
-    Where only a combination of damping, gain and friction is known, the loss has a valley; it is straight in values, in
-    which forces are linear, and curved in logarithms.
+    Where only a combination of damping, gain and friction is known, the loss is low along a line: straight in values,
+    in which forces are linear, curved in logarithms.
     """
     values, space = loss.values(point), loss.scenario.space
     ends = values + value_slopes(loss, point) * steps

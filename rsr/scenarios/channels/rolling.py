@@ -33,7 +33,7 @@ def roll(scenario: Scenario, qpos: np.ndarray, qvel: np.ndarray) -> None:
     """Give bodies of unseen spin, in qvel [T, nv], the spin at which they slide least where they touch: they roll.
 
     At rest in a simulation's first row, a rolling ball would slide until friction had spun it up, and lose two sevenths
-    of its speed: a fit takes that for little friction, or for a late clock.
+    of its speed: a fit takes that for little friction, or for a clock offset.
     """
     joints = unseen_spins(scenario)
     if not joints:

@@ -212,7 +212,7 @@ def _lag(where: str, each: MotionClock, step_s: float) -> Iterator[Finding]:
         got=f"a velocity {1e3 * abs(each.clock.offset_s):.2f} ms ({abs(rows):.2f} rows; {1e3 * lower_s:.2f} to "
         f"{1e3 * upper_s:.2f} ms) {place}",
         expected="both at one time",
-        next_step="Take velocities from the positions (`mode: recorded` in the scenario, its default), and put the "
-        "late clock right: `delay_s` in the mapping, or a parameter with `sensor_delay`. One late step biases a "
-        "fitted damping.",
+        next_step="Take velocities from the positions (`mode: recorded` in the scenario, its default), and state "
+        "the delay: `delay_s` in the mapping, or a parameter with `sensor_delay`. One step of it biases a fitted "
+        "damping.",
     )  # fmt: skip
