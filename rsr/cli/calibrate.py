@@ -47,12 +47,12 @@ def calibrate(
     base: OptionalFolder = None,
     params: OptionalFile = None,
 ) -> int:
-    """Fit the simulator's parameters to recordings, judged on episodes that the fit never sees.
+    """Fit the simulator's parameters to recordings; episodes that a fit did not see judge it.
 
     Args:
         scenario: a built-in scenario such as push_cube, or the path of a scenario's YAML file.
         out: folder for the calibration.
-        sessions: folders of stored sessions; of their episodes some are fitted and the others judge.
+        sessions: folders of stored sessions; --episodes says how many of their episodes are fitted.
         fit: instead of --sessions, with --judge: folders of the sessions to fit.
         judge: folders of the sessions that judge the fit and are never fitted.
         hold_out: a tag; episodes that share a value of it are fitted together or judge together.
@@ -154,14 +154,15 @@ def _show_calibration(calibration: rsr.calibration.Calibration) -> None:
 
 def _judges(evidence: rsr.calibration.Evidence) -> str:
     if evidence.crossed:
-        return f"{len(evidence.held_out)} episodes, each by a fit to others (the values are fitted to all)"
+        return f"{len(evidence.held_out)} episodes, each after a short fit to others (the values are fitted to all)"
     return f"{len(evidence.held_out)} held-out episodes"
 
 
 def _cross_validated(evidence: rsr.calibration.Evidence) -> str:
     if evidence.cross_validated is None:
         return ""
-    return f"; {evidence.cross_validated:.3f} times the loss before, cross-validated over the fitted episodes"
+    ratio = f"{evidence.cross_validated:.3f} times that before"
+    return f"; decided by the loss of short fits on episodes that they did not see, {ratio}"
 
 
 def _noted(calibration: rsr.calibration.Calibration) -> list[str]:

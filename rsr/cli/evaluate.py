@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Annotated
 from tyro.conf import arg
 
 import rsr
-from rsr.cli.command import Folders, Name, OptionalFile, OptionalFolder, Switch, calibration_of, read_sessions, show
+from rsr.cli.command import (
+    Folders,
+    Name,
+    OptionalFile,
+    OptionalFolder,
+    Switch,
+    calibration_of,
+    hint,
+    read_sessions,
+    show,
+)
 from rsr.common import ConfigError, titled_table
 
 if TYPE_CHECKING:
@@ -41,6 +51,11 @@ def evaluate(
     chosen = _held_out(judged, len(session.episodes)) if held_out else tuple(range(len(session.episodes)))
     figures = _figures_of(loaded, session, judged, calibration, chosen, loaded.evaluation.start(start))
     _show_figures(figures, len(chosen))
+    if judged is not None and not held_out and len(session.episodes) == _known(judged.evidence):
+        hint(
+            "These are as many episodes as the calibration was made from. If they are the same, it was fitted to some, "
+            "and errors on those say nothing of what it is worth."
+        )
     if json is not None:
         best = figures["calibration" if judged else "nominal"]
         notes = {"scenario": loaded.name, "start": loaded.evaluation.start(start), "episodes": len(chosen)}
@@ -60,8 +75,8 @@ def _held_out(calibration: rsr.calibration.Calibration | None, count: int) -> tu
             next_step="Add --calibration DIR, or leave --held-out away.",
         )
     evidence = calibration.evidence
-    known = len({*evidence.fitted, *evidence.held_out})
-    if known != count:
+    known = _known(evidence)
+    if known != count and not evidence.crossed:
         raise ConfigError(
             got=f"{count} episodes",
             expected=f"the {known} that the calibration was made from",
@@ -76,6 +91,11 @@ def _held_out(calibration: rsr.calibration.Calibration | None, count: int) -> tu
             next_step="Name other recordings without --held-out, or calibrate with fewer by --episodes.",
         )
     return evidence.held_out
+
+
+def _known(evidence: rsr.calibration.Evidence) -> int:
+    """Episodes that a calibration was made from."""
+    return len({*evidence.fitted, *evidence.held_out})
 
 
 def _figures_of(

@@ -19,8 +19,9 @@ from rsr.sessions import Episode, Finding, Session, counted
 
 _ROWS = 400
 """Rows of a session that are looked at, evenly over all of its episodes."""
-_DEEP = 0.25
-"""Share of a body's smallest half-width: real contact gives way by less, and most trackers are better than that."""
+_DEEP, _IMPOSSIBLE = 0.25, 0.5
+"""Shares of a body's smallest half-width: most contact gives way by less than the first, and most trackers are better
+than that; beyond the second something is wrong."""
 _ROUNDED_M = 1e-3
 """That starts which a person typed may penetrate by: numbers are rounded, and what is gripped is pressed."""
 _NOISES = 3.0
@@ -39,6 +40,8 @@ _REMEDY = (
     "Check the zero, the sign and the unit of each joint, the frame and origin of positions, the order of quaternions, "
     "and the sizes in the MJCF"
 )
+_SHALLOW = "Soft contact, play in a joint or a zero a little off"
+_OTHERWISE = f"{_REMEDY[0].lower()}{_REMEDY[1:]}"
 
 
 @dataclass(frozen=True)
@@ -100,11 +103,15 @@ def _inside(scenario: Scenario, scene: _Scene, session: Session, where: str) -> 
     if offset is not None:
         yield _clock_finding(scenario, *offset, got, where)
         return
+    too_deep = _IMPOSSIBLE * min(scene.width_m[list(pair)])
+    impossible = sum(each[0] > too_deep for each in found) > _OFTEN * len(rows)
     yield Finding(
-        "reject", "physics", where,
+        "reject" if impossible else "care", "physics", where,
         got=got,
         expected="poses in which bodies touch and do not penetrate",
-        next_step=f"{_REMEDY}; then store the session again, or correct the scene.",
+        next_step=f"{_REMEDY}; then store the session again, or correct the scene."
+        if impossible
+        else f"{_SHALLOW} do that. If it is none of these: {_OTHERWISE}.",
     )  # fmt: skip
 
 
@@ -157,8 +164,8 @@ def _clock_finding(scenario: Scenario, name: str, shift: int, share: float, got:
     remedy = (
         f"Parameter '{tuned[0]}' estimates that."
         if tuned
-        else f"If it is, take that off with `delay_s: {delay_s:.3g}` in the mapping, or add a parameter with "
-        f"`sensor_delay: {name}`. If not: {_REMEDY[0].lower()}{_REMEDY[1:]}."
+        else f"{_SHALLOW} look alike. If it is the clock, take it off with `delay_s: {delay_s:.3g}` in the mapping, "
+        f"or add a parameter with `sensor_delay: {name}`. If it is none of these: {_OTHERWISE}."
     )
     return Finding(
         "note" if tuned else "care", "clock", f"{where}, channel '{name}'",

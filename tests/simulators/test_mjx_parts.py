@@ -217,8 +217,8 @@ def test_health_compares_no_parameter_without_sensitivity():
     health = _compare(("friction", "frictionloss", "armature"), exact, differences, np.zeros((2, 3)), 1e-4)
     assert (health.healthy, health.worst, health.insensitive) == (True, "friction", ("frictionloss", "armature"))
     assert str(health) == (
-        "gradients healthy: worst friction, relative error 2.0e-05, cosine 1.000000; nothing in these windows depends "
-        "on frictionloss, armature"
+        "gradients healthy: worst friction, relative error 2.0e-05, cosine 1.000000; unchecked, because nothing in the "
+        "few steps compared depends on them: frictionloss, armature"
     )
     exact[:, 1] = 0.5  # but a derivative where there is none is an error
     assert not _compare(("friction", "frictionloss", "armature"), exact, differences, np.zeros((2, 3)), 1e-4).healthy

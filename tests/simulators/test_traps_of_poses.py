@@ -94,6 +94,14 @@ def test_a_table_that_is_higher_than_recorded_is_penetrated():
     assert finding.got.startswith("link1 inside board by up to 2")
 
 
+def test_bodies_a_little_inside_each_other_are_named_and_not_refused():
+    """Soft contact or play in a gearbox does that."""
+    (finding,) = changed("link1_position", lambda place: place - np.array([0.0, 0.0, 0.008]))
+    assert (finding.severity, finding.topic) == ("care", "physics")
+    assert finding.got.startswith("link2 inside board by up to 13 mm")
+    assert "Soft contact, play in a joint or a zero a little off do that" in finding.next_step
+
+
 def test_right_recordings_raise_nothing():
     assert list(judge_poses(elbow(), tosses())) == []
     assert list(judge_poses(elbow(), throws())) == []

@@ -16,6 +16,8 @@ _COMPONENT_SHARE = 0.2
 """Components of a direction smaller than this share of its largest are not reported, ..."""
 _NAMED = 3
 """... and so many at most: nobody reads seventeen names."""
+_SHARP = 0.5
+"""A combination whose interval is wider than this share is not called determined."""
 _REMEDIES: tuple[tuple[frozenset[str], frozenset[str], str], ...] = tuple(
     (frozenset(first.split()), frozenset(second.split()), text)
     for first, second, text in (
@@ -116,6 +118,8 @@ def _combination(scenario: Scenario, found: Posterior, judged: Mapping[str, Esti
     largest = axes[np.abs(axes[:, 0]).argmax(), 0]
     powers = axes[:, 0] / largest
     (width,) = half_widths(found.degrees, np.sqrt(sizes[:1]) / abs(largest))
+    if np.expm1(width) > _SHARP:
+        return ""
     value, words = 1.0, ""
     for power, index in sorted(zip(powers.round(2).tolist(), named, strict=True), key=lambda each: -each[0]):
         if power:

@@ -29,6 +29,8 @@ WEAK_SHRINKAGE = 1.0
 """*weak*: less sharp than that, but not beyond this share. The rest is *not identifiable*."""
 AT_BOUND_SHARE = 0.01
 """*at bound*: nearer to a bound than this share of the distance between the bounds, both as coordinates."""
+_NORMAL = 10**6
+"""Degrees of freedom at which Student's t is the normal distribution."""
 
 
 @dataclass(frozen=True)
@@ -127,12 +129,16 @@ def _jackknife(gradients: np.ndarray, shares: np.ndarray, precision: np.ndarray)
 
 def prior_only(space: ParameterSpace, prior_std: np.ndarray) -> Posterior:
     """Return the prior as the posterior of data without information."""
-    return Posterior(np.diag(np.square(prior_std)), PRIOR_INFLATION * space.prior_std, degrees=10**6)
+    return Posterior(np.diag(np.square(prior_std)), PRIOR_INFLATION * space.prior_std, degrees=_NORMAL)
 
 
 def estimates(space: ParameterSpace, values: np.ndarray, found: Posterior) -> dict[str, Estimate]:
     """Make estimates of values [P], intervals cut off at the bounds."""
-    width, centre = half_widths(found.degrees, np.sqrt(np.diag(found.covariance))), space.to_coordinates(values)
+    std, centre = np.sqrt(np.diag(found.covariance)), space.to_coordinates(values)
+    # Few episodes make their own scatter uncertain, not what was known before.
+    before = np.hypot(space.prior_std, centre - space.to_coordinates(space.nominal))
+    normal = half_widths(_NORMAL, np.maximum(std, before))
+    width = np.minimum(half_widths(found.degrees, std), normal)
     lower, upper = (np.clip(space.to_values(centre + side), space.lower, space.upper) for side in (-width, width))
     return {
         parameter.name: Estimate(

@@ -74,7 +74,9 @@ class GradientHealth:
         unchecked = ", ".join(f"{name} ({self.difference_error[name]:.0e})" for name in self.inconclusive)
         if unchecked:
             said += f"; unchecked, because differences of two steps disagree: {unchecked}"
-        nothing = f"; nothing in these windows depends on {', '.join(self.insensitive)}"
+        nothing = (
+            f"; unchecked, because nothing in the few steps compared depends on them: {', '.join(self.insensitive)}"
+        )
         return said + (nothing if self.insensitive else "")
 
 
