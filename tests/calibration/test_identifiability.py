@@ -83,6 +83,19 @@ def test_few_episodes_widen_intervals():
     assert few.upper - few.lower > 2 * (many.upper - many.lower)
 
 
+def test_two_episodes_leave_no_interval_wider_than_what_was_known_before():
+    space = push_cube().space
+    names = ("table_friction", "cube_mass")
+    before = estimates(space, space.nominal, Posterior(np.diag(np.square(space.prior_std)), space.prior_std, 10**6))
+    after = estimates(space, space.nominal, Posterior(np.diag(np.square(0.8 * space.prior_std)), space.prior_std, 1))
+    for name in names:
+        assert (after[name].lower, after[name].upper) == (before[name].lower, before[name].upper)
+    # One that ends far from there keeps as much as the way, for the prior may be right.
+    away = space.to_values(space.to_coordinates(space.nominal) + space.prior_std)
+    far = estimates(space, away, Posterior(np.diag(np.square(0.8 * space.prior_std)), space.prior_std, 1))
+    assert far["cube_mass"].lower < space.nominal[list(space.names).index("cube_mass")]
+
+
 class Linear:
     """A loss whose residuals are linear in the point, made of independent windows, for exact answers."""
 
@@ -178,6 +191,9 @@ def test_the_combination_that_is_known_has_an_interval():
     (warning,) = correlation_warnings(push_cube(), found, estimates(space, values, found))
     # The difference of two independent errors of 1 %: 1.96 times sqrt(2) %.
     assert "joint_damping / actuator_gain = 0.5 within 2.8 %" in warning
+    vague = replace(found, covariance=400.0 * covariance)
+    (warning,) = correlation_warnings(push_cube(), vague, estimates(space, values, found))
+    assert "within" not in warning, "nobody calls 75 % determined"
 
 
 def test_three_correlated_parameters_are_one_warning():

@@ -81,6 +81,10 @@ def test_no_episode_was_held_out_of_an_estimate_that_is_fitted_to_all(session, f
     command = ["evaluate", "--scenario", "push_cube", "--sessions", str(session)]
     assert main([*command, "--calibration", str(tmp_path), "--held-out"]) == 2
     assert "got a calibration that was fitted to all 12 episodes; expected one with" in capsys.readouterr().err
+    assert main([*command, "--calibration", str(tmp_path)]) == 0
+    assert "as many episodes as the calibration was made from" in capsys.readouterr().err
+    assert main([*command, str(finished.session_dir(2)), "--calibration", str(tmp_path)]) == 0
+    assert "as many episodes" not in capsys.readouterr().err
 
 
 def test_held_out_episodes_of_other_sessions(session, finished, capsys):
