@@ -31,7 +31,7 @@ def table_of(text: str) -> dict[str, list[float]]:
 @pytest.mark.slow
 def test_arrays_are_calibrated_to_a_tuned_model(tmp_path):
     said = run("calibrate_from_arrays.py", tmp_path)
-    assert "4 runs fitted" in said
+    assert "8 runs fitted" in said
     assert "RMS error against horizon" in said
     assert "warning" not in said  # the model is right: whatever it warned of would be a false alarm
     tutorial = (EXAMPLES.parent / "docs" / "first-calibration.md").read_text()
