@@ -86,11 +86,23 @@ def calibrate(
     controls = rsr.pipelines.FitControls(rsr.calibration.Division(judging, hold_out, stratify), budget)
     if method == "all":
         return _compare_methods(loaded, recorded, settings, controls, out)
+    return _fit(loaded, recorded, settings, controls, out, base)
+
+
+def _fit(
+    scenario: rsr.scenarios.Scenario,
+    sessions: tuple[rsr.sessions.Session, ...],
+    settings: rsr.config.LoopConfig,
+    controls: rsr.pipelines.FitControls,
+    out: Path,
+    base: Path | None,
+) -> int:
+    """Fit by one method, and show what it found."""
     before = rsr.simulators.warning_counts()
     with progress.bar("calibrate") as advance:
-        prior = rsr.calibration.start_prior(loaded)
+        prior = rsr.calibration.start_prior(scenario)
         found = rsr.pipelines.tune_into(
-            out, loaded, recorded, prior, settings, settings.seed, advance, base, controls=controls
+            out, scenario, sessions, prior, settings, settings.seed, advance, base, controls=controls
         )
     _show_calibration(found)
     if unstable := rsr.simulators.warnings_since(before):

@@ -76,19 +76,19 @@ def _held_out(calibration: rsr.calibration.Calibration | None, count: int) -> tu
         )
     evidence = calibration.evidence
     known = _known(evidence)
-    if known != count and not evidence.crossed:
-        raise ConfigError(
-            got=f"{count} episodes",
-            expected=f"the {known} that the calibration was made from",
-            where="--held-out",
-            next_step="Name the same sessions in the same order, or leave --held-out away.",
-        )
     if evidence.crossed:
         raise ConfigError(
             got=f"a calibration that was fitted to all {known} episodes",
             expected="one with held-out episodes",
             where="--held-out",
             next_step="Name other recordings without --held-out, or calibrate with fewer by --episodes.",
+        )
+    if known != count:
+        raise ConfigError(
+            got=f"{count} episodes",
+            expected=f"the {known} that the calibration was made from",
+            where="--held-out",
+            next_step="Name the same sessions in the same order, or leave --held-out away.",
         )
     return evidence.held_out
 

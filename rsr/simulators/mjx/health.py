@@ -74,10 +74,10 @@ class GradientHealth:
         unchecked = ", ".join(f"{name} ({self.difference_error[name]:.0e})" for name in self.inconclusive)
         if unchecked:
             said += f"; unchecked, because differences of two steps disagree: {unchecked}"
-        nothing = (
-            f"; unchecked, because nothing in the few steps compared depends on them: {', '.join(self.insensitive)}"
-        )
-        return said + (nothing if self.insensitive else "")
+        if self.insensitive:
+            named = ", ".join(self.insensitive)
+            said += f"; unchecked, because nothing in the few steps compared depends on them: {named}"
+        return said
 
 
 def check_gradients(
