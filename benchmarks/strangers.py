@@ -88,6 +88,7 @@ EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "elbow"
 TOSSES = "elbow_tosses.parquet"
 COUNTS = (30, 3)
 RECORDED = {30: 60, 3: 3}
+"""Tosses that `rsr` is given, of which it fits so many; of three all, judged in turn."""
 DRAWS, JUDGES, QUICK_JUDGES, STAND_INS = 5, 150, 12, 6
 EVALUATIONS = {30: 1920, 3: 4800}
 """Of the baseline: as much processor time as `rsr` took with its method `mjx` when this was written."""

@@ -37,7 +37,7 @@ def calibrate(
 
     Args:
         runs: a list of runs, each a mapping from channels to arrays (`rsr.session_from_arrays`); or sessions, or
-            folders of stored sessions. At least two runs: one to fit, one to judge.
+            folders of stored sessions. At least two runs.
         method: mjx, cmaes, sysid or adam; docs/calibration.md compares them.
         episodes: how many runs to fit, drawn by seed; the others judge, at least ten or half of all. Where there are no
             more (and no `prior`), all are fitted, and judged in turn by fits to others.

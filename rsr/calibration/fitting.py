@@ -48,7 +48,7 @@ from rsr.simulators import MujocoSimulator
 _ESTIMATED = 0.9
 """Share of the time after which the estimate is there, and checks begin."""
 FOLD_SHARE = 1 / 3
-"""Of the budget, for each of the fits that cross-validation needs where episodes are `FEW`."""
+"""Of the budget, for each of the fits that cross-validation needs."""
 
 
 class Effort(BaseModel):

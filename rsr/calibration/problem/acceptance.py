@@ -40,8 +40,9 @@ def gap_warning(evidence: Evidence) -> str:
     worse = [name for name, (then, now) in evidence.channels.items() if now > _WORSE * then]
     return (
         f"held-out episodes are replayed worse than before, {before:.4g} to {after:.4g} {evidence.gap_unit} (of all "
-        f"channels worse: {', '.join(worse)}), though short windows of all episodes are predicted better. Episodes are "
-        "few: this may be luck, or the fit makes up for what the model lacks. Record more before you use the values."
+        f"channels worse: {', '.join(worse)}), though short windows of fitted episodes are predicted better. Few "
+        "episodes: this may be luck, or the fit makes up for what the model lacks. Record more before you use the "
+        "values."
     )
 
 
